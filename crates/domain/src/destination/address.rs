@@ -1,0 +1,369 @@
+//! Which IP addresses a request may be sent to.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// Decides about IP addresses: globally reachable unicast is allowed, everything else is refused.
+///
+/// The refused ranges are those of the IANA IPv4 and IPv6 Special-Purpose Address Registries
+/// (RFC 6890), multicast, and all IPv6 space outside `2000::/3`, the only global unicast space that
+/// IANA has allocated. Registry entries that are marked globally reachable (AS112, AMT, anycast
+/// relays) are refused too: they are infrastructure and never a receiver of webhooks.
+///
+/// An IPv4-mapped address (`::ffff:0:0/96`) and an address of the well-known NAT64 prefix
+/// (`64:ff9b::/96`, RFC 6052) are judged by the IPv4 address that they reach. The forms that carry an IPv4
+/// address through a tunnel (6to4, Teredo, IPv4-compatible) and the local-use NAT64 prefix are
+/// refused whatever they carry, because the packet may end anywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AddressPolicy {
+    /// Networks that are allowed although the table refuses them. Empty by default.
+    ///
+    /// An IPv4 network also covers the IPv4-mapped and NAT64 forms of its addresses.
+    pub allow_networks: Vec<IpNet>,
+}
+
+/// An address that the policy refuses, with the reason and where that rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("the address {address} is refused: {reason} ({source_document})")]
+pub struct RefusedAddress {
+    /// The address as it was given.
+    pub address: IpAddr,
+    /// What kind of address it is, such as `loopback` or `link-local`.
+    pub reason: &'static str,
+    /// The document that sets the range aside, such as `RFC 1918`.
+    pub source_document: &'static str,
+}
+
+/// Why a name's addresses cannot be connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum RefusedResolution {
+    /// The name resolved to nothing. Without a checked address there is no connection.
+    #[error("the name resolved to no address")]
+    NoAddress,
+    /// At least one address is refused.
+    #[error(transparent)]
+    Address(#[from] RefusedAddress),
+}
+
+impl AddressPolicy {
+    /// Says whether a request may go to `address`.
+    ///
+    /// [`allow_networks`](Self::allow_networks) wins over the table of refused ranges.
+    ///
+    /// # Errors
+    /// [`RefusedAddress`], which names the address as given and the reason.
+    pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
+        let reached = reached_address(address);
+        if self.allows(address) || self.allows(reached) {
+            return Ok(());
+        }
+        match refusal(reached) {
+            None => Ok(()),
+            Some((reason, source_document)) => {
+                Err(RefusedAddress { address, reason, source_document })
+            }
+        }
+    }
+
+    /// Says whether a connection to a name with these addresses may be opened.
+    ///
+    /// One refused address refuses all: a name that mixes public and private addresses is either
+    /// an attack or a mistake, and which one a client picks is not to be left to chance.
+    ///
+    /// # Errors
+    /// [`RefusedResolution::NoAddress`] for an empty list, otherwise the first refused address.
+    pub fn check_resolved(&self, addresses: &[IpAddr]) -> Result<(), RefusedResolution> {
+        if addresses.is_empty() {
+            return Err(RefusedResolution::NoAddress);
+        }
+        for address in addresses {
+            self.check(*address)?;
+        }
+        Ok(())
+    }
+
+    fn allows(&self, address: IpAddr) -> bool {
+        self.allow_networks.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// The address where a packet to `address` ends, when that is an IPv4 address in another spelling.
+fn reached_address(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else {
+        return address;
+    };
+    if NAT64.contains(&v6) {
+        let [.., a, b, c, d] = v6.octets();
+        return IpAddr::V4(Ipv4Addr::new(a, b, c, d));
+    }
+    v6.to_canonical()
+}
+
+fn refusal(address: IpAddr) -> Option<(&'static str, &'static str)> {
+    match address {
+        IpAddr::V4(v4) => REFUSED_IPV4
+            .iter()
+            .find(|(network, ..)| network.contains(&v4))
+            .map(|(_, reason, source)| (*reason, *source)),
+        IpAddr::V6(v6) => REFUSED_IPV6
+            .iter()
+            .find(|(network, ..)| network.contains(&v6))
+            .map(|(_, reason, source)| (*reason, *source))
+            .or_else(|| {
+                (!GLOBAL_UNICAST.contains(&v6)).then_some(("not global unicast", "RFC 4291"))
+            }),
+    }
+}
+
+/// The well-known prefix of IPv4/IPv6 translation (RFC 6052 section 2.1).
+const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
+
+/// The only IPv6 space allocated for global unicast (RFC 4291 section 2.4, IANA IPv6 Address Space).
+const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+
+/// A network, what it is, and the document that sets it aside. The first match gives the reason.
+type Refused<N> = (N, &'static str, &'static str);
+
+/// IANA IPv4 Special-Purpose Address Registry, and multicast.
+#[rustfmt::skip]
+const REFUSED_IPV4: [Refused<Ipv4Net>; 20] = [
+    (v4([0, 0, 0, 0], 8),          "this network",                       "RFC 791"),
+    (v4([10, 0, 0, 0], 8),         "private",                            "RFC 1918"),
+    (v4([100, 64, 0, 0], 10),      "carrier-grade NAT",                  "RFC 6598"),
+    (v4([127, 0, 0, 0], 8),        "loopback",                           "RFC 1122"),
+    (v4([169, 254, 0, 0], 16),     "link-local",                         "RFC 3927"),
+    (v4([172, 16, 0, 0], 12),      "private",                            "RFC 1918"),
+    (v4([192, 0, 0, 0], 24),       "IETF protocol assignments",          "RFC 6890"),
+    (v4([192, 0, 2, 0], 24),       "documentation",                      "RFC 5737"),
+    (v4([192, 31, 196, 0], 24),    "AS112",                              "RFC 7535"),
+    (v4([192, 52, 193, 0], 24),    "automatic multicast tunneling",      "RFC 7450"),
+    (v4([192, 88, 99, 0], 24),     "6to4 relay anycast",                 "RFC 7526"),
+    (v4([192, 168, 0, 0], 16),     "private",                            "RFC 1918"),
+    (v4([192, 175, 48, 0], 24),    "AS112",                              "RFC 7534"),
+    (v4([198, 18, 0, 0], 15),      "benchmarking",                       "RFC 2544"),
+    (v4([198, 51, 100, 0], 24),    "documentation",                      "RFC 5737"),
+    (v4([203, 0, 113, 0], 24),     "documentation",                      "RFC 5737"),
+    (v4([224, 0, 0, 0], 4),        "multicast",                          "RFC 5771"),
+    (v4([255, 255, 255, 255], 32), "limited broadcast",                  "RFC 919"),
+    (v4([240, 0, 0, 0], 4),        "reserved",                           "RFC 1112"),
+    // In no registry: a public address that inside Azure reaches the host's metadata service.
+    (v4([168, 63, 129, 16], 32),   "Azure platform service",             "Microsoft Azure documentation"),
+];
+
+/// IANA IPv6 Special-Purpose Address Registry, multicast, and the deprecated forms of RFC 4291.
+#[rustfmt::skip]
+const REFUSED_IPV6: [Refused<Ipv6Net>; 18] = [
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128),         "unspecified",               "RFC 4291"),
+    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128),         "loopback",                  "RFC 4291"),
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 96),          "IPv4-compatible",           "RFC 4291"),
+    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48),  "local-use NAT64",           "RFC 8215"),
+    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64),      "discard-only",              "RFC 6666"),
+    (v6([0x100, 0, 0, 1, 0, 0, 0, 0], 64),      "dummy prefix",              "RFC 9780"),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32),     "Teredo",                    "RFC 4380"),
+    (v6([0x2001, 2, 0, 0, 0, 0, 0, 0], 48),     "benchmarking",              "RFC 5180"),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),     "IETF protocol assignments", "RFC 2928"),
+    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), "documentation",             "RFC 3849"),
+    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16),     "6to4",                      "RFC 3056"),
+    (v6([0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48), "AS112",                 "RFC 7534"),
+    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),     "documentation",             "RFC 9637"),
+    (v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),     "segment routing",           "RFC 9602"),
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7),      "unique local",              "RFC 4193"),
+    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),     "link-local",                "RFC 4291"),
+    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10),     "site-local",                "RFC 3879"),
+    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),      "multicast",                 "RFC 4291"),
+];
+
+const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
+}
+
+const fn v6(s: [u16; 8], prefix: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]), prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn allowing(networks: &[&str]) -> AddressPolicy {
+        AddressPolicy {
+            allow_networks: networks.iter().map(|text| text.parse().unwrap()).collect(),
+        }
+    }
+
+    fn reason(text: &str) -> &'static str {
+        AddressPolicy::default()
+            .check(ip(text))
+            .map_or_else(|refused| refused.reason, |()| "allowed")
+    }
+
+    #[test]
+    fn every_special_address_is_refused_with_its_reason() {
+        for (address, expected) in [
+            ("0.0.0.0", "this network"),
+            ("0.1.2.3", "this network"),
+            ("10.0.0.0", "private"),
+            ("10.255.255.255", "private"),
+            ("100.64.0.1", "carrier-grade NAT"),
+            ("100.100.100.200", "carrier-grade NAT"),
+            ("100.127.255.255", "carrier-grade NAT"),
+            ("127.0.0.1", "loopback"),
+            ("127.255.255.254", "loopback"),
+            ("169.254.169.254", "link-local"),
+            ("172.16.0.0", "private"),
+            ("172.31.255.255", "private"),
+            ("192.0.0.1", "IETF protocol assignments"),
+            ("192.0.0.192", "IETF protocol assignments"),
+            ("192.0.2.1", "documentation"),
+            ("192.88.99.1", "6to4 relay anycast"),
+            ("192.168.1.1", "private"),
+            ("198.18.0.1", "benchmarking"),
+            ("198.19.255.255", "benchmarking"),
+            ("198.51.100.1", "documentation"),
+            ("203.0.113.1", "documentation"),
+            ("224.0.0.1", "multicast"),
+            ("239.255.255.255", "multicast"),
+            ("240.0.0.1", "reserved"),
+            ("255.255.255.255", "limited broadcast"),
+            ("168.63.129.16", "Azure platform service"),
+            ("::", "unspecified"),
+            ("::1", "loopback"),
+            ("::2", "IPv4-compatible"),
+            ("::127.0.0.1", "IPv4-compatible"),
+            ("::ffff:127.0.0.1", "loopback"),
+            ("::ffff:169.254.169.254", "link-local"),
+            ("::ffff:0:127.0.0.1", "not global unicast"),
+            ("64:ff9b::a9fe:a9fe", "link-local"),
+            ("64:ff9b::10.0.0.1", "private"),
+            ("64:ff9b:0:0:0:1:808:808", "not global unicast"),
+            ("64:ff9b:1::7f00:1", "local-use NAT64"),
+            ("64:ff9b:1::808:808", "local-use NAT64"),
+            ("100::1", "discard-only"),
+            ("100:0:0:1::1", "dummy prefix"),
+            ("2001:0:7f00:1::", "Teredo"),
+            ("2001:0:808:808:0:0:80ff:fffe", "Teredo"),
+            ("2001:2::1", "benchmarking"),
+            ("2001:20::1", "IETF protocol assignments"),
+            ("2001:db8::1", "documentation"),
+            ("2002:7f00:1::", "6to4"),
+            ("2002:808:808::", "6to4"),
+            ("3fff::1", "documentation"),
+            ("5f00::1", "segment routing"),
+            ("fc00::1", "unique local"),
+            ("fd00:ec2::254", "unique local"),
+            ("fe80::1", "link-local"),
+            ("febf::1", "link-local"),
+            ("fec0::1", "site-local"),
+            ("ff02::1", "multicast"),
+            ("1fff::1", "not global unicast"),
+            ("4000::1", "not global unicast"),
+        ] {
+            assert_eq!(reason(address), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_neighbours_of_every_range_are_allowed() {
+        for address in [
+            "1.0.0.0",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "191.255.255.255",
+            "192.0.1.0",
+            "192.0.3.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "8.8.8.8",
+            "::ffff:8.8.8.8",
+            "64:ff9b::8.8.8.8",
+            "2000::1",
+            "2001:200::1",
+            "2001:db7::1",
+            "2001:db9::1",
+            "2003::1",
+            "2606:4700:4700::1111",
+            "3ffe::1",
+        ] {
+            assert_eq!(reason(address), "allowed", "{address}");
+        }
+    }
+
+    #[test]
+    fn the_refusal_names_the_address_as_given_and_the_reason() {
+        let refused = AddressPolicy::default().check(ip("64:ff9b::a9fe:a9fe")).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the address 64:ff9b::a9fe:a9fe is refused: link-local (RFC 3927)"
+        );
+    }
+
+    #[test]
+    fn an_allowed_network_wins_in_every_form_of_the_same_address() {
+        let policy = allowing(&["127.0.0.0/8", "fd12:3456::/32"]);
+        for address in
+            ["127.0.0.1", "127.9.9.9", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "fd12:3456::1"]
+        {
+            assert_eq!(policy.check(ip(address)), Ok(()), "{address}");
+        }
+        for address in ["10.0.0.1", "::1", "::127.0.0.1", "2002:7f00:1::", "fd12:3457::1"] {
+            assert!(policy.check(ip(address)).is_err(), "{address}");
+        }
+        assert_eq!(allowing(&["::ffff:10.0.0.0/104"]).check(ip("::ffff:10.1.1.1")), Ok(()));
+        assert_eq!(allowing(&["2002::/16"]).check(ip("2002:7f00:1::")), Ok(()));
+    }
+
+    /// Case C079.
+    #[test]
+    fn a_name_without_addresses_is_refused() {
+        assert_eq!(AddressPolicy::default().check_resolved(&[]), Err(RefusedResolution::NoAddress));
+        assert!(allowing(&["0.0.0.0/0", "::/0"]).check_resolved(&[]).is_err());
+    }
+
+    #[test]
+    fn one_refused_address_among_good_ones_refuses_the_name() {
+        let policy = AddressPolicy::default();
+        assert_eq!(policy.check_resolved(&[ip("8.8.8.8"), ip("2606:4700:4700::1111")]), Ok(()));
+        let refused = policy.check_resolved(&[ip("8.8.8.8"), ip("::1")]).unwrap_err();
+        assert!(matches!(refused, RefusedResolution::Address(a) if a.address == ip("::1")));
+    }
+
+    proptest! {
+        #[test]
+        fn every_form_of_an_ipv4_address_gets_the_same_answer(bits in any::<u32>()) {
+            let v4 = Ipv4Addr::from_bits(bits);
+            let [.., high, low] = v4.to_ipv6_mapped().segments();
+            let nat64 = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low);
+            let answer = |address: IpAddr| {
+                AddressPolicy::default().check(address).map_err(|refused| refused.reason)
+            };
+            prop_assert_eq!(answer(v4.into()), answer(v4.to_ipv6_mapped().into()));
+            prop_assert_eq!(answer(v4.into()), answer(nat64.into()));
+        }
+
+        #[test]
+        fn no_ipv6_address_outside_global_unicast_is_allowed(bits in any::<u128>()) {
+            let v6 = Ipv6Addr::from_bits(bits);
+            let allowed = AddressPolicy::default().check(v6.into()).is_ok();
+            prop_assert!(!allowed || GLOBAL_UNICAST.contains(&v6) || v6.to_canonical().is_ipv4()
+                || NAT64.contains(&v6));
+        }
+    }
+}

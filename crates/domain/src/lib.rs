@@ -1,0 +1,23 @@
+//! The decisions of Fencepost.
+//!
+//! Everything here is a pure function of its arguments: this crate knows no clock, no randomness, no
+//! I/O, no database and no async runtime. The store makes what is decided here durable and settles
+//! every race; the api and the worker carry values between the two.
+//!
+//! | module | decides |
+//! | --- | --- |
+//! | [`application`], [`endpoint`] | who owns what, and the limits of an endpoint's settings |
+//! | [`submission`] | what is an acceptable submission, and when two are the same |
+//! | [`delivery`] | the states of a delivery, and what an outcome means for it |
+//! | [`destination`] | where a request may go |
+//! | [`signing`] | how a request is signed and verified (Standard Webhooks) |
+//! | [`id`] | the identifiers of all of these |
+#![deny(missing_docs)]
+
+pub mod application;
+pub mod delivery;
+pub mod destination;
+pub mod endpoint;
+pub mod id;
+pub mod signing;
+pub mod submission;
