@@ -1,0 +1,6 @@
+//! A new migration rebuilds the crate, which embeds them all.
+
+fn main() {
+    println!("cargo::rerun-if-changed=../../migrations/postgres");
+    println!("cargo::rerun-if-changed=../../migrations/sqlite");
+}

@@ -1,0 +1,145 @@
+//! API keys: 256 random bits, of which only a digest is stored.
+
+use std::fmt;
+
+use domain::id::ApplicationKey;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::sealing::SealError;
+
+/// What every key starts with, so that a leaked one can be recognised.
+pub const API_KEY_PREFIX: &str = "fp_live_";
+
+/// SHA-256 of a key. The key has 256 random bits, so a slow hash would add nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ApiKeyDigest([u8; 32]);
+
+impl ApiKeyDigest {
+    /// The digest of a presented key.
+    #[must_use]
+    pub fn of(key: &str) -> Self {
+        Self(Sha256::digest(key.as_bytes()).into())
+    }
+
+    /// The 32 bytes as they are stored.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Everything.
+    Admin,
+    /// Submit, and read what was submitted.
+    Publish,
+    /// Read.
+    Read,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 3] = [Self::Admin, Self::Publish, Self::Read];
+
+    /// The name in answers and on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Publish => "publish",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// A key to be stored, and its text to be shown once.
+pub struct NewApiKey {
+    /// Its id.
+    pub id: Uuid,
+    /// A label for people.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// The one application it is bound to, if any.
+    pub application: Option<ApplicationKey>,
+    text: SecretString,
+}
+
+impl NewApiKey {
+    /// Makes a key from the operating system's randomness.
+    pub fn generate(
+        name: &str,
+        role: Role,
+        application: Option<ApplicationKey>,
+    ) -> Result<Self, SealError> {
+        let mut bytes = [0_u8; 32];
+        getrandom::fill(&mut bytes).map_err(|_| SealError::NoRandomness)?;
+        let hex = crate::hex::encode(&bytes);
+        let text = SecretString::from(format!("{API_KEY_PREFIX}{hex}"));
+        Ok(Self { id: crate::new_id::uuid_now(), name: name.to_owned(), role, application, text })
+    }
+
+    /// What is stored of it.
+    #[must_use]
+    pub fn digest(&self) -> ApiKeyDigest {
+        ApiKeyDigest::of(self.text.expose_secret())
+    }
+
+    /// The first characters, by which its owner recognises it: not enough to guess the rest.
+    #[must_use]
+    pub fn shown_prefix(&self) -> String {
+        self.text.expose_secret().chars().take(API_KEY_PREFIX.len() + 4).collect()
+    }
+
+    /// The key, to be shown to its owner once.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        self.text.expose_secret()
+    }
+}
+
+impl fmt::Debug for NewApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewApiKey")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("role", &self.role)
+            .field("application", &self.application)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A stored key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: Uuid,
+    /// A label for people.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// The one application it is bound to, if any.
+    pub application: Option<ApplicationKey>,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_256_bits_and_hides_them_from_debug_output() {
+        let key = NewApiKey::generate("ci", Role::Admin, None).unwrap();
+        assert_eq!(key.reveal().len(), API_KEY_PREFIX.len() + 64);
+        assert_eq!(key.digest(), ApiKeyDigest::of(key.reveal()));
+        assert!(!format!("{key:?}").contains(key.reveal()));
+        let other = NewApiKey::generate("ci", Role::Admin, None).unwrap();
+        assert_ne!(key.reveal(), other.reveal());
+    }
+}

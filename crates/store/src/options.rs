@@ -1,0 +1,38 @@
+//! What both stores are told when they are opened.
+
+use std::time::Duration;
+
+use crate::sealing::Sealer;
+
+/// Settings of a store.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// Seals and opens endpoint secrets.
+    pub sealer: Sealer,
+    /// How long a failed delivery can be replayed, and history is kept. 30 days by default.
+    pub retention: Duration,
+    /// How long an idempotency key is remembered, at most the retention. 30 days by default.
+    pub idempotency_window: Duration,
+    /// Connections for the api's statements (PostgreSQL). 10 by default.
+    pub general_connections: u32,
+    /// Connections for claim and record (PostgreSQL). 4 by default.
+    pub dispatch_connections: u32,
+    /// How long a caller waits for a free connection. 5 s by default.
+    pub acquire_timeout: Duration,
+}
+
+impl StoreOptions {
+    /// The defaults, with this sealer.
+    #[must_use]
+    pub fn new(sealer: Sealer) -> Self {
+        let month = Duration::from_hours(30 * 24);
+        Self {
+            sealer,
+            retention: month,
+            idempotency_window: month,
+            general_connections: 10,
+            dispatch_connections: 4,
+            acquire_timeout: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The store on PostgreSQL 15 or later: the shared authority in production.
+//!
+//! Every operation is a single autocommit statement, or a few of them, each of which is right by
+//! itself: no transaction is open between two of them, so a caller that goes away leaves nothing
+//! behind. The rules that the statements follow, and what was measured, stand in
+//! `docs/ARCHITECTURE.md`.
+
+mod api_key;
+mod application;
+mod codec;
+mod delivery;
+mod endpoint;
+mod errors;
+mod pool;
+mod retry;
+mod schema;
+mod submission;
+
+use async_trait::async_trait;
+use domain::endpoint::DisabledCause;
+use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use sqlx::PgPool;
+
+use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
+use crate::delivery::{
+    ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
+    Recording, Replay, Report,
+};
+use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use crate::{Page, Store, StoreError, StoreOptions};
+
+pub use schema::migrate::migrate;
+pub use schema::scratch::{ScratchDatabase, drop_scratch};
+
+/// The store on PostgreSQL.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    /// For the api's statements.
+    general: PgPool,
+    /// For claim and record, whose plans must not depend on statistics.
+    dispatch: PgPool,
+    options: StoreOptions,
+}
+
+impl PostgresStore {
+    /// Prepares the pools. It connects when it is used.
+    pub fn open(url: &str, options: StoreOptions) -> Result<Self, StoreError> {
+        let connect = pool::connect_options(url)?;
+        Ok(Self {
+            general: pool::general(connect.clone(), &options),
+            dispatch: pool::dispatch(connect, &options),
+            options,
+        })
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn check(&self) -> Result<(), StoreError> {
+        schema::check::check(&self.general).await
+    }
+
+    async fn create_api_key(&self, key: &NewApiKey) -> Result<(), StoreError> {
+        api_key::create::create(&self.general, key).await
+    }
+
+    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError> {
+        api_key::find::find(&self.general, digest).await
+    }
+
+    async fn has_api_keys(&self) -> Result<bool, StoreError> {
+        api_key::has_any::has_any(&self.general).await
+    }
+
+    async fn find_application(&self, id: &PublicId) -> Result<Option<ApplicationKey>, StoreError> {
+        application::find::find(&self.general, id).await
+    }
+
+    async fn create_endpoint(
+        &self,
+        endpoint: &NewEndpoint,
+    ) -> Result<EndpointCreation, StoreError> {
+        endpoint::create::create(&self.general, &self.options.sealer, endpoint).await
+    }
+
+    async fn find_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        endpoint::find::find(&self.general, application, id).await
+    }
+
+    async fn list_endpoints(
+        &self,
+        application: ApplicationKey,
+        page: Page,
+    ) -> Result<Vec<Endpoint>, StoreError> {
+        endpoint::list::list(&self.general, application, page).await
+    }
+
+    async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {
+        endpoint::read_targets::read_targets(&self.dispatch, &self.options.sealer, endpoints).await
+    }
+
+    async fn disable_endpoint(
+        &self,
+        endpoint: EndpointKey,
+        version: i64,
+        cause: DisabledCause,
+    ) -> Result<bool, StoreError> {
+        endpoint::disable::disable(&self.dispatch, endpoint, version, cause).await
+    }
+
+    async fn accept(&self, submissions: &[NewSubmission]) -> Result<Vec<Acceptance>, StoreError> {
+        let window = self.options.idempotency_window.min(self.options.retention);
+        submission::accept::accept(&self.general, window, submissions).await
+    }
+
+    async fn find_submission(
+        &self,
+        application: ApplicationKey,
+        id: SubmissionId,
+    ) -> Result<Option<Submission>, StoreError> {
+        submission::find::find(&self.general, application, id).await
+    }
+
+    async fn list_submissions(
+        &self,
+        filter: SubmissionFilter,
+    ) -> Result<Vec<Submission>, StoreError> {
+        submission::list::list(&self.general, filter).await
+    }
+
+    async fn read_payloads(
+        &self,
+        submissions: &[(EndpointKey, SubmissionId)],
+    ) -> Result<Vec<Payload>, StoreError> {
+        submission::read_payloads::read_payloads(&self.dispatch, submissions).await
+    }
+
+    async fn find_due_endpoints(&self, query: DueQuery) -> Result<Vec<EndpointKey>, StoreError> {
+        delivery::find_due_endpoints::find_due_endpoints(&self.dispatch, query).await
+    }
+
+    async fn claim_due(&self, request: &ClaimRequest<'_>) -> Result<ClaimBatch, StoreError> {
+        delivery::claim_due::claim_due(&self.dispatch, self.options.retention, request).await
+    }
+
+    async fn record_attempts(&self, reports: &[Report]) -> Result<Vec<Recording>, StoreError> {
+        delivery::record_attempts::record_attempts(&self.dispatch, self.options.retention, reports)
+            .await
+    }
+
+    async fn give_back(&self, claims: &[HeldClaim]) -> Result<Vec<DeliveryId>, StoreError> {
+        delivery::give_back::give_back(&self.dispatch, claims).await
+    }
+
+    async fn replay_failed(
+        &self,
+        application: ApplicationKey,
+        delivery: DeliveryId,
+    ) -> Result<Replay, StoreError> {
+        delivery::replay_failed::replay_failed(&self.general, application, delivery).await
+    }
+
+    async fn find_delivery(
+        &self,
+        application: ApplicationKey,
+        id: DeliveryId,
+    ) -> Result<Option<DeliveryDetail>, StoreError> {
+        let Some(delivery) = delivery::find::find(&self.general, application, id).await? else {
+            return Ok(None);
+        };
+        let (endpoint, counted) = (delivery.endpoint, delivery.attempts);
+        let attempts =
+            delivery::list_attempts::list_attempts(&self.general, endpoint, id, counted).await?;
+        Ok(Some(DeliveryDetail { delivery, attempts }))
+    }
+
+    async fn list_deliveries(
+        &self,
+        filter: DeliveryFilter,
+    ) -> Result<Vec<DeliveryView>, StoreError> {
+        delivery::list::list(&self.general, filter).await
+    }
+}

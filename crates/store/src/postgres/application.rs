@@ -1,0 +1,3 @@
+//! Applications.
+
+pub(super) mod find;

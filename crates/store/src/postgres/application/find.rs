@@ -1,0 +1,22 @@
+//! The live application with an id.
+
+use domain::id::{ApplicationKey, PublicId};
+use sqlx::PgPool;
+
+use crate::StoreError;
+use crate::postgres::errors::store_error;
+
+pub(in crate::postgres) async fn find(
+    pool: &PgPool,
+    id: &PublicId,
+) -> Result<Option<ApplicationKey>, StoreError> {
+    sqlx::query_scalar!(
+        "-- postgres::application::find
+        SELECT key FROM fencepost.applications WHERE id = $1 AND deleted_at IS NULL",
+        id.as_str(),
+    )
+    .fetch_optional(pool)
+    .await
+    .map(|key| key.map(ApplicationKey::from_uuid))
+    .map_err(|error| store_error("application::find", error))
+}

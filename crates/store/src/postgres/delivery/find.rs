@@ -1,0 +1,42 @@
+//! A delivery of an application.
+
+use domain::id::{ApplicationKey, DeliveryId};
+use sqlx::PgPool;
+
+use crate::StoreError;
+use crate::delivery::DeliveryView;
+use crate::postgres::codec::DeliveryRow;
+use crate::postgres::errors::store_error;
+
+pub(in crate::postgres) async fn find(
+    pool: &PgPool,
+    application: ApplicationKey,
+    id: DeliveryId,
+) -> Result<Option<DeliveryView>, StoreError> {
+    // One statement, one snapshot: a delivery that is being settled stands in exactly one of both.
+    let row = sqlx::query_as!(
+        DeliveryRow,
+        r#"-- postgres::delivery::find
+        SELECT q.id AS "id!", q.endpoint AS "endpoint!", e.id AS endpoint_id,
+            q.submission AS "submission!", q.state AS "state!", q.reason,
+            q.attempts AS "attempts!", q.cycle_attempts AS "cycle_attempts!", q.lapses AS "lapses!",
+            q.due_at, q.claim_expires_at, q.claimed_by, q.settled_at
+        FROM (
+            SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
+                d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
+                NULL::timestamptz AS settled_at
+            FROM fencepost.deliveries d WHERE d.id = $2
+            UNION ALL
+            SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
+                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
+            FROM fencepost.settled_deliveries d WHERE d.id = $2
+        ) q
+        JOIN fencepost.endpoints e ON e.key = q.endpoint AND e.application = $1"#,
+        application.as_uuid(),
+        id.as_uuid(),
+    )
+    .fetch_optional(pool)
+    .await
+    .map_err(|error| store_error("delivery::find", error))?;
+    row.map(DeliveryView::try_from).transpose()
+}

@@ -1,0 +1,63 @@
+//! Gives back claims that were not sent: no lapse, no attempt, the old due time.
+//!
+//! `low_water` is lowered to that time, or the row would be invisible until the sweep.
+
+use domain::id::DeliveryId;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::StoreError;
+use crate::delivery::HeldClaim;
+use crate::postgres::errors::store_error;
+use crate::postgres::retry::after_conflict;
+
+pub(in crate::postgres) async fn give_back(
+    pool: &PgPool,
+    claims: &[HeldClaim],
+) -> Result<Vec<DeliveryId>, StoreError> {
+    let endpoints: Vec<Uuid> = claims.iter().map(|claim| claim.endpoint.as_uuid()).collect();
+    let deliveries: Vec<Uuid> = claims.iter().map(|claim| claim.delivery.as_uuid()).collect();
+    let tokens: Vec<Uuid> = claims.iter().map(|claim| claim.token.as_uuid()).collect();
+    after_conflict(|| async {
+        sqlx::query_scalar!(
+            "-- postgres::delivery::give_back
+            WITH l AS MATERIALIZED (
+                SELECT d.endpoint, d.id, d.due_at, d.state
+                FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS r(endpoint, id, token)
+                JOIN fencepost.deliveries d
+                    ON d.endpoint = r.endpoint AND d.id = r.id AND d.claim_token = r.token
+                ORDER BY d.id
+                FOR NO KEY UPDATE OF d
+            ), sl AS MATERIALIZED (
+                SELECT s.endpoint
+                FROM fencepost.endpoint_schedule s
+                WHERE s.endpoint IN (SELECT endpoint FROM l)
+                ORDER BY s.endpoint
+                FOR NO KEY UPDATE
+            ), u AS (
+                UPDATE fencepost.deliveries d SET state = 1, reason = NULL, claim_token = NULL
+                WHERE d.id = ANY(ARRAY(SELECT id FROM l WHERE state IN (1, 2)))
+                    AND (SELECT count(*) FROM sl) >= 0
+                RETURNING d.id
+            ), slots AS (
+                UPDATE fencepost.endpoint_schedule s
+                SET in_flight = s.in_flight - y.freed, low_water = LEAST(s.low_water, y.due_at)
+                FROM (
+                    SELECT endpoint, count(*) FILTER (WHERE state = 2)::int AS freed,
+                        min(due_at) AS due_at
+                    FROM l WHERE state IN (1, 2) GROUP BY endpoint
+                ) y
+                WHERE s.endpoint = y.endpoint
+            )
+            SELECT id FROM u",
+            &endpoints,
+            &deliveries,
+            &tokens,
+        )
+        .fetch_all(pool)
+        .await
+    })
+    .await
+    .map(|ids| ids.into_iter().map(DeliveryId::from_uuid).collect())
+    .map_err(|error| store_error("delivery::give_back", error))
+}

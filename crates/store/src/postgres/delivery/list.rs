@@ -1,0 +1,55 @@
+//! Deliveries of an application, newest first.
+//!
+//! The newest of each endpoint are taken from its indexes and merged, so that the size of other
+//! applications does not matter.
+
+use domain::id::EndpointKey;
+use sqlx::PgPool;
+
+use crate::delivery::{DeliveryFilter, DeliveryView};
+use crate::postgres::codec::DeliveryRow;
+use crate::postgres::errors::store_error;
+use crate::{StoreError, codes};
+
+pub(in crate::postgres) async fn list(
+    pool: &PgPool,
+    filter: DeliveryFilter,
+) -> Result<Vec<DeliveryView>, StoreError> {
+    let rows = sqlx::query_as!(
+        DeliveryRow,
+        r#"-- postgres::delivery::list
+        SELECT q.id AS "id!", q.endpoint AS "endpoint!", e.id AS endpoint_id,
+            q.submission AS "submission!", q.state AS "state!", q.reason,
+            q.attempts AS "attempts!", q.cycle_attempts AS "cycle_attempts!", q.lapses AS "lapses!",
+            q.due_at, q.claim_expires_at, q.claimed_by, q.settled_at
+        FROM fencepost.endpoints e
+        CROSS JOIN LATERAL (
+            (SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
+                d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
+                NULL::timestamptz AS settled_at
+            FROM fencepost.deliveries d
+            WHERE d.endpoint = e.key AND ($3::smallint IS NULL OR d.state = $3)
+                AND ($4::uuid IS NULL OR d.id < $4)
+            ORDER BY d.id DESC LIMIT $5)
+            UNION ALL
+            (SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
+                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
+            FROM fencepost.settled_deliveries d
+            WHERE d.endpoint = e.key AND ($3::smallint IS NULL OR d.state = $3)
+                AND ($4::uuid IS NULL OR d.id < $4)
+            ORDER BY d.id DESC LIMIT $5)
+        ) q
+        WHERE e.application = $1 AND ($2::uuid IS NULL OR e.key = $2)
+        ORDER BY q.id DESC
+        LIMIT $5"#,
+        filter.application.as_uuid(),
+        filter.endpoint.map(EndpointKey::as_uuid),
+        filter.state.map(codes::of_state),
+        filter.page.before,
+        i64::from(filter.page.limit),
+    )
+    .fetch_all(pool)
+    .await
+    .map_err(|error| store_error("delivery::list", error))?;
+    rows.into_iter().map(DeliveryView::try_from).collect()
+}

@@ -1,0 +1,145 @@
+//! Records results of deliveries that are owed or replayable, in one statement.
+//!
+//! * Deliveries are locked in id order, then their schedule rows in endpoint order: the first order
+//!   that two batches could disagree in would deadlock them.
+//! * The fence is `claim_token = token` and nothing else: not the state, not the lease. A parked or
+//!   abandoned delivery still carries its token, so its holder's report counts.
+//! * The number is taken from the row's counter under its lock.
+//! * A slot is freed only by a fenced report of a processing row: a parked row has given its back.
+//! * A missing schedule row loses nothing: it is joined from outside.
+
+use std::time::Duration;
+
+use sqlx::PgPool;
+
+use super::columns::Columns;
+use crate::delivery::{Recording, Report};
+use crate::postgres::codec::count;
+
+/// Answers none for a delivery that it did not find.
+#[expect(clippy::too_many_lines, reason = "it is one statement")]
+pub(super) async fn record_live(
+    pool: &PgPool,
+    retention: Duration,
+    reports: &[&Report],
+) -> Result<Vec<Option<Recording>>, sqlx::Error> {
+    let c = Columns::of(reports);
+    let rows = sqlx::query!(
+        r#"-- postgres::delivery::record_attempts::record_live
+        WITH r AS MATERIALIZED (
+            SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::smallint[], $5::float8[],
+                $6::smallint[], $7::timestamptz[], $8::int[], $9::smallint[], $10::smallint[],
+                $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[], $16::bool[])
+                WITH ORDINALITY AS t(endpoint, id, token, verdict, delay, reason, started_at,
+                    duration_ms, outcome, status, worker, url, location, detail, response,
+                    truncated, n)
+        ), l AS MATERIALIZED (
+            SELECT d.endpoint, d.id, d.submission, d.claim_token, d.due_at, d.attempts,
+                d.cycle_attempts, d.payload_bytes, d.state, d.claimed_by, d.cancel_requested_at
+            FROM fencepost.deliveries d
+            WHERE d.id = ANY($2::uuid[])
+            ORDER BY d.id
+            FOR NO KEY UPDATE
+        ), sl AS MATERIALIZED (
+            SELECT s.endpoint, s.deleted
+            FROM fencepost.endpoint_schedule s
+            WHERE s.endpoint = ANY($1::uuid[]) AND (SELECT count(*) FROM l) >= 0
+            ORDER BY s.endpoint
+            FOR NO KEY UPDATE
+        ), p AS MATERIALIZED (
+            SELECT r.*, l.submission, l.attempts + 1 AS number, l.cycle_attempts, l.payload_bytes,
+                l.state, l.claimed_by, (l.claim_token = r.token) IS TRUE AS fenced,
+                CASE WHEN sl.deleted THEN 22::smallint
+                    WHEN l.state = 2 AND l.cancel_requested_at IS NOT NULL THEN 21::smallint
+                    END AS called_off,
+                CASE WHEN (l.claim_token = r.token) IS NOT TRUE THEN (
+                    SELECT a.number FROM fencepost.attempts a
+                    WHERE a.endpoint = r.endpoint AND a.delivery = r.id AND a.claim_token = r.token
+                ) END AS reported
+            FROM r
+            JOIN l ON l.id = r.id AND l.endpoint = r.endpoint
+            LEFT JOIN sl ON sl.endpoint = l.endpoint
+        ), x AS MATERIALIZED (
+            SELECT p.*, CASE WHEN p.verdict = 1 THEN 4
+                WHEN p.called_off IS NOT NULL THEN 5
+                WHEN p.verdict = 2 THEN 1 ELSE 3 END AS next_state
+            FROM p
+        ), gone AS (
+            DELETE FROM fencepost.deliveries d
+            WHERE d.id = ANY(ARRAY(SELECT id FROM x WHERE fenced AND next_state IN (4, 5)))
+            RETURNING d.id
+        ), settled AS (
+            INSERT INTO fencepost.settled_deliveries (endpoint, id, submission, settled_at,
+                attempts, cycle_attempts, payload_bytes, state, reason, claimed_by)
+            SELECT x.endpoint, x.id, x.submission, statement_timestamp(), x.number,
+                x.cycle_attempts + 1, x.payload_bytes, x.next_state,
+                CASE WHEN x.next_state = 5 THEN x.called_off END, x.claimed_by
+            FROM x JOIN gone ON gone.id = x.id
+        ), kept AS (
+            UPDATE fencepost.deliveries d SET
+                attempts = x.number,
+                cycle_attempts = d.cycle_attempts + x.fenced::int,
+                state = CASE WHEN x.fenced THEN x.next_state ELSE d.state END,
+                reason = CASE WHEN NOT x.fenced THEN d.reason
+                    WHEN x.next_state = 3 THEN x.reason END,
+                due_at = CASE WHEN NOT x.fenced THEN d.due_at
+                    WHEN x.next_state = 3
+                        THEN statement_timestamp() + $17::float8 * interval '1 second'
+                    ELSE statement_timestamp() + x.delay * interval '1 second' END,
+                claim_token = CASE WHEN x.fenced THEN NULL ELSE d.claim_token END,
+                lapses = CASE WHEN x.fenced THEN 0 ELSE d.lapses END,
+                lapse_since = CASE WHEN x.fenced THEN NULL ELSE d.lapse_since END
+            FROM x
+            WHERE d.id = x.id AND d.endpoint = x.endpoint AND x.reported IS NULL
+                AND NOT (x.fenced AND x.next_state IN (4, 5))
+        ), attempt AS (
+            INSERT INTO fencepost.attempts (endpoint, delivery, claim_token, started_at,
+                recorded_at, number, duration_ms, outcome, status, late, response_truncated,
+                worker, url, location, detail, response)
+            SELECT endpoint, id, token, started_at, statement_timestamp(), number, duration_ms,
+                outcome, status, NOT fenced, truncated, worker, url, location, detail, response
+            FROM x
+            WHERE reported IS NULL
+        ), slots AS (
+            UPDATE fencepost.endpoint_schedule s SET in_flight = s.in_flight - y.freed
+            FROM (
+                SELECT endpoint, count(*)::int AS freed
+                FROM x WHERE fenced AND state = 2 GROUP BY endpoint
+            ) y
+            WHERE s.endpoint = y.endpoint
+        )
+        SELECT x.number AS "number?", x.fenced AS "fenced?", x.reported AS "reported?"
+        FROM r LEFT JOIN x ON x.n = r.n
+        ORDER BY r.n"#,
+        &c.endpoints,
+        &c.deliveries,
+        &c.tokens,
+        &c.verdicts,
+        &c.delays_seconds,
+        &c.reasons as &[Option<i16>],
+        &c.started_at,
+        &c.durations_ms,
+        &c.outcomes,
+        &c.statuses as &[Option<i16>],
+        &c.workers as &[&str],
+        &c.urls as &[&str],
+        &c.locations as &[Option<&str>],
+        &c.details as &[Option<&str>],
+        &c.responses as &[&[u8]],
+        &c.truncated,
+        retention.as_secs_f64(),
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| match (row.number, row.reported) {
+            (_, Some(number)) => Some(Recording::Repeated(count(number))),
+            (Some(number), None) if row.fenced == Some(true) => {
+                Some(Recording::Fenced(count(number)))
+            }
+            (Some(number), None) => Some(Recording::Late(count(number))),
+            (None, None) => None,
+        })
+        .collect())
+}

@@ -1,0 +1,42 @@
+//! Why a delivery was not replayed, as far as that can be seen afterwards.
+
+use domain::delivery::StateName;
+use domain::id::{ApplicationKey, DeliveryId};
+use sqlx::PgPool;
+
+use crate::delivery::Replay;
+use crate::postgres::codec::corrupt;
+use crate::postgres::errors::store_error;
+use crate::{StoreError, codes};
+
+pub(super) async fn explain(
+    pool: &PgPool,
+    application: ApplicationKey,
+    delivery: DeliveryId,
+) -> Result<Replay, StoreError> {
+    let row = sqlx::query!(
+        r#"-- postgres::delivery::replay_failed::explain
+        SELECT q.state AS "state!", (s.enabled AND NOT s.deleted) AS "open!",
+            q.due_at <= statement_timestamp() AS over
+        FROM (
+            SELECT d.endpoint, d.state, d.due_at FROM fencepost.deliveries d WHERE d.id = $2
+            UNION ALL
+            SELECT d.endpoint, d.state, NULL FROM fencepost.settled_deliveries d WHERE d.id = $2
+        ) q
+        JOIN fencepost.endpoints e ON e.key = q.endpoint AND e.application = $1
+        JOIN fencepost.endpoint_schedule s ON s.endpoint = q.endpoint"#,
+        application.as_uuid(),
+        delivery.as_uuid(),
+    )
+    .fetch_optional(pool)
+    .await
+    .map_err(|error| store_error("delivery::replay_failed", error))?;
+    let Some(row) = row else { return Ok(Replay::Missing) };
+    let state = codes::state(row.state).ok_or_else(|| corrupt("deliveries", "state", delivery))?;
+    Ok(match state {
+        StateName::Expired => Replay::Expired,
+        StateName::Failed if row.over == Some(true) => Replay::Expired,
+        StateName::Failed if !row.open => Replay::EndpointDisabled,
+        other => Replay::NotReplayable(other),
+    })
+}

@@ -1,0 +1,81 @@
+//! What a worker needs to send to some endpoints, read after the claim.
+//!
+//! One statement reads URL, live secrets and version, so that they belong together.
+
+use domain::id::{EndpointKey, PublicId};
+use domain::signing::SigningSecret;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::StoreError;
+use crate::endpoint::{Target, secret_row};
+use crate::postgres::codec::{SettingsColumns, corrupt};
+use crate::postgres::errors::store_error;
+use crate::sealing::{Sealed, Sealer};
+
+pub(in crate::postgres) async fn read_targets(
+    pool: &PgPool,
+    sealer: &Sealer,
+    endpoints: &[EndpointKey],
+) -> Result<Vec<Target>, StoreError> {
+    let keys: Vec<Uuid> = endpoints.iter().map(|endpoint| endpoint.as_uuid()).collect();
+    let rows = sqlx::query!(
+        r#"-- postgres::endpoint::read_targets
+        SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
+            e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
+            s.ids AS "secret_ids!", s.sealed AS "sealed!", s.sealing_keys AS "sealing_keys!"
+        FROM fencepost.endpoints e
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(x.id ORDER BY x.created_at DESC, x.id DESC), '{}') AS ids,
+                coalesce(array_agg(x.sealed ORDER BY x.created_at DESC, x.id DESC), '{}') AS sealed,
+                coalesce(array_agg(x.sealing_key ORDER BY x.created_at DESC, x.id DESC), '{}')
+                    AS sealing_keys
+            FROM fencepost.endpoint_secrets x
+            WHERE x.endpoint = e.key AND x.kind = 1
+                AND (x.retires_at IS NULL OR x.retires_at > statement_timestamp())
+        ) s
+        WHERE e.key = ANY($1::uuid[]) AND e.deleted_at IS NULL"#,
+        &keys,
+    )
+    .fetch_all(pool)
+    .await
+    .map_err(|error| store_error("endpoint::read_targets", error))?;
+    rows.into_iter()
+        .map(|row| {
+            let endpoint = EndpointKey::from_uuid(row.key);
+            let secrets = row.secret_ids.into_iter().zip(row.sealed).zip(row.sealing_keys);
+            let secrets = secrets
+                .map(|((id, bytes), key_id)| open(sealer, endpoint, id, &Sealed { key_id, bytes }))
+                .collect::<Result<Vec<_>, _>>();
+            let settings = SettingsColumns {
+                deadline_ms: row.deadline_ms,
+                connect_deadline_ms: row.connect_deadline_ms,
+                retry_schedule_ms: row.retry_schedule_ms,
+                overload_floor_ms: row.overload_floor_ms,
+                final_statuses: row.final_statuses,
+                in_flight_max: row.in_flight_max,
+            };
+            Ok(Target {
+                endpoint,
+                id: PublicId::parse(&row.id).map_err(|_| corrupt("endpoints", "id", row.key))?,
+                url: row.url,
+                settings: settings.settings(row.key)?,
+                version: row.version,
+                secrets,
+            })
+        })
+        .collect()
+}
+
+fn open(
+    sealer: &Sealer,
+    endpoint: EndpointKey,
+    secret: Uuid,
+    kept: &Sealed,
+) -> Result<SigningSecret, String> {
+    let bytes = sealer
+        .open(kept, &secret_row(endpoint, secret))
+        .map_err(|error| format!("secret {secret} cannot be unsealed: {error}"))?;
+    SigningSecret::from_slice(&bytes)
+        .map_err(|error| format!("secret {secret} cannot be used: {error}"))
+}

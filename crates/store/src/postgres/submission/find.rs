@@ -1,0 +1,31 @@
+//! A submission of an application.
+
+use domain::id::{ApplicationKey, SubmissionId};
+use sqlx::PgPool;
+
+use crate::StoreError;
+use crate::postgres::codec::SubmissionRow;
+use crate::postgres::errors::store_error;
+use crate::submission::Submission;
+
+pub(in crate::postgres) async fn find(
+    pool: &PgPool,
+    application: ApplicationKey,
+    id: SubmissionId,
+) -> Result<Option<Submission>, StoreError> {
+    sqlx::query_as!(
+        SubmissionRow,
+        "-- postgres::submission::find
+        SELECT s.id, s.webhook_id, s.endpoint, e.id AS endpoint_id, s.deliveries, s.event_type,
+            s.content_type, s.payload_bytes, s.received_at
+        FROM fencepost.submissions s
+        JOIN fencepost.endpoints e ON e.key = s.endpoint AND e.application = $1
+        WHERE s.id = $2",
+        application.as_uuid(),
+        id.as_uuid(),
+    )
+    .fetch_optional(pool)
+    .await
+    .map(|row| row.map(Submission::from))
+    .map_err(|error| store_error("submission::find", error))
+}

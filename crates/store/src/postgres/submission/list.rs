@@ -1,0 +1,46 @@
+//! Submissions of an application, newest first.
+//!
+//! The newest of each endpoint are taken from its index and merged, so that the size of other
+//! applications does not matter.
+
+use domain::id::EndpointKey;
+use sqlx::PgPool;
+
+use crate::StoreError;
+use crate::postgres::codec::SubmissionRow;
+use crate::postgres::errors::store_error;
+use crate::submission::{Submission, SubmissionFilter};
+
+pub(in crate::postgres) async fn list(
+    pool: &PgPool,
+    filter: SubmissionFilter,
+) -> Result<Vec<Submission>, StoreError> {
+    sqlx::query_as!(
+        SubmissionRow,
+        r#"-- postgres::submission::list
+        SELECT s.id AS "id!", s.webhook_id AS "webhook_id!", s.endpoint AS "endpoint!",
+            e.id AS endpoint_id, s.deliveries AS "deliveries!", s.event_type,
+            s.content_type AS "content_type!", s.payload_bytes AS "payload_bytes!",
+            s.received_at AS "received_at!"
+        FROM fencepost.endpoints e
+        CROSS JOIN LATERAL (
+            SELECT q.id, q.webhook_id, q.endpoint, q.deliveries, q.event_type, q.content_type,
+                q.payload_bytes, q.received_at
+            FROM fencepost.submissions q
+            WHERE q.endpoint = e.key AND ($3::uuid IS NULL OR q.id < $3)
+            ORDER BY q.id DESC
+            LIMIT $4
+        ) s
+        WHERE e.application = $1 AND ($2::uuid IS NULL OR e.key = $2)
+        ORDER BY s.id DESC
+        LIMIT $4"#,
+        filter.application.as_uuid(),
+        filter.endpoint.map(EndpointKey::as_uuid),
+        filter.page.before,
+        i64::from(filter.page.limit),
+    )
+    .fetch_all(pool)
+    .await
+    .map(|rows| rows.into_iter().map(Submission::from).collect())
+    .map_err(|error| store_error("submission::list", error))
+}

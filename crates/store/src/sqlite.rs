@@ -1,0 +1,203 @@
+//! The store on SQLite: the embedded default for one machine.
+//!
+//! The tables, guards and answers are those of the store on PostgreSQL. What differs:
+//!
+//! * One connection writes, in transactions that hold the write lock from their first read on.
+//!   Where PostgreSQL decides in SQL under row locks, this store reads a row, asks the domain, and
+//!   writes what it decided: nobody can have changed the row in between.
+//! * A commit returns when it is on the disk, and readers see the last commit without waiting.
+//! * One server uses a file, held by [`ServerLock`]. Operators' commands run beside it in short
+//!   transactions.
+
+mod api_key;
+mod application;
+mod codec;
+mod delivery;
+mod endpoint;
+mod errors;
+mod pool;
+mod schema;
+mod server_lock;
+mod submission;
+mod writer;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use domain::endpoint::DisabledCause;
+use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use sqlx::SqlitePool;
+
+use self::writer::Writer;
+use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
+use crate::delivery::{
+    ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
+    Recording, Replay, Report,
+};
+use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use crate::{Page, SCHEMA_VERSION, Store, StoreError, StoreOptions};
+
+pub use pool::path_of_url;
+pub use schema::migrate::migrate;
+pub use schema::scratch::{ScratchDatabase, drop_scratch};
+pub use server_lock::ServerLock;
+
+/// The store on SQLite.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    readers: SqlitePool,
+    writer: Writer,
+    options: StoreOptions,
+}
+
+impl SqliteStore {
+    /// Opens a database that was migrated. Whoever serves it takes the lock as well, see
+    /// [`lock_for_server`](Self::lock_for_server).
+    pub async fn open(url: &str, options: StoreOptions) -> Result<Self, StoreError> {
+        let path = path_of_url(url)?;
+        if !path.exists() {
+            return Err(StoreError::SchemaOutdated { found: 0, needed: SCHEMA_VERSION });
+        }
+        let readers = pool::readers(&path, &options);
+        let writer = Writer::new(pool::writer(&path, &options));
+        let store = Self { readers, writer, options };
+        store.check().await?;
+        Ok(store)
+    }
+
+    /// Makes the caller the one server of this database file, or answers [`StoreError::InUse`].
+    pub fn lock_for_server(path: &Path) -> Result<ServerLock, StoreError> {
+        ServerLock::take(path)
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn check(&self) -> Result<(), StoreError> {
+        schema::check::check(&self.readers).await
+    }
+
+    async fn create_api_key(&self, key: &NewApiKey) -> Result<(), StoreError> {
+        api_key::create::create(&self.writer, key).await
+    }
+
+    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError> {
+        api_key::find::find(&self.readers, digest).await
+    }
+
+    async fn has_api_keys(&self) -> Result<bool, StoreError> {
+        api_key::has_any::has_any(&self.readers).await
+    }
+
+    async fn find_application(&self, id: &PublicId) -> Result<Option<ApplicationKey>, StoreError> {
+        application::find::find(&self.readers, id).await
+    }
+
+    async fn create_endpoint(
+        &self,
+        endpoint: &NewEndpoint,
+    ) -> Result<EndpointCreation, StoreError> {
+        endpoint::create::create(&self.writer, &self.options.sealer, endpoint).await
+    }
+
+    async fn find_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        endpoint::find::find(&self.readers, application, id).await
+    }
+
+    async fn list_endpoints(
+        &self,
+        application: ApplicationKey,
+        page: Page,
+    ) -> Result<Vec<Endpoint>, StoreError> {
+        endpoint::list::list(&self.readers, application, page).await
+    }
+
+    async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {
+        endpoint::read_targets::read_targets(&self.readers, &self.options.sealer, endpoints).await
+    }
+
+    async fn disable_endpoint(
+        &self,
+        endpoint: EndpointKey,
+        version: i64,
+        cause: DisabledCause,
+    ) -> Result<bool, StoreError> {
+        endpoint::disable::disable(&self.writer, endpoint, version, cause).await
+    }
+
+    async fn accept(&self, submissions: &[NewSubmission]) -> Result<Vec<Acceptance>, StoreError> {
+        let window = self.options.idempotency_window.min(self.options.retention);
+        submission::accept::accept(&self.writer, window, submissions).await
+    }
+
+    async fn find_submission(
+        &self,
+        application: ApplicationKey,
+        id: SubmissionId,
+    ) -> Result<Option<Submission>, StoreError> {
+        submission::find::find(&self.readers, application, id).await
+    }
+
+    async fn list_submissions(
+        &self,
+        filter: SubmissionFilter,
+    ) -> Result<Vec<Submission>, StoreError> {
+        submission::list::list(&self.readers, filter).await
+    }
+
+    async fn read_payloads(
+        &self,
+        submissions: &[(EndpointKey, SubmissionId)],
+    ) -> Result<Vec<Payload>, StoreError> {
+        submission::read_payloads::read_payloads(&self.readers, submissions).await
+    }
+
+    async fn find_due_endpoints(&self, query: DueQuery) -> Result<Vec<EndpointKey>, StoreError> {
+        delivery::find_due_endpoints::find_due_endpoints(&self.readers, query).await
+    }
+
+    async fn claim_due(&self, request: &ClaimRequest<'_>) -> Result<ClaimBatch, StoreError> {
+        delivery::claim_due::claim_due(&self.writer, self.options.retention, request).await
+    }
+
+    async fn record_attempts(&self, reports: &[Report]) -> Result<Vec<Recording>, StoreError> {
+        delivery::record_attempts::record_attempts(&self.writer, self.options.retention, reports)
+            .await
+    }
+
+    async fn give_back(&self, claims: &[HeldClaim]) -> Result<Vec<DeliveryId>, StoreError> {
+        delivery::give_back::give_back(&self.writer, claims).await
+    }
+
+    async fn replay_failed(
+        &self,
+        application: ApplicationKey,
+        delivery: DeliveryId,
+    ) -> Result<Replay, StoreError> {
+        delivery::replay_failed::replay_failed(&self.writer, application, delivery).await
+    }
+
+    async fn find_delivery(
+        &self,
+        application: ApplicationKey,
+        id: DeliveryId,
+    ) -> Result<Option<DeliveryDetail>, StoreError> {
+        let Some(delivery) = delivery::find::find(&self.readers, application, id).await? else {
+            return Ok(None);
+        };
+        let attempts = delivery::list_attempts::list_attempts(&self.readers, &delivery).await?;
+        Ok(Some(DeliveryDetail { delivery, attempts }))
+    }
+
+    async fn list_deliveries(
+        &self,
+        filter: DeliveryFilter,
+    ) -> Result<Vec<DeliveryView>, StoreError> {
+        delivery::list::list(&self.readers, filter).await
+    }
+}

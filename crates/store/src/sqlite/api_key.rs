@@ -1,0 +1,5 @@
+//! API keys.
+
+pub(super) mod create;
+pub(super) mod find;
+pub(super) mod has_any;

@@ -1,0 +1,43 @@
+//! The live key with a digest.
+
+use domain::id::ApplicationKey;
+use sqlx::{FromRow, SqlitePool};
+use uuid::Uuid;
+
+use crate::api_key::{ApiKey, ApiKeyDigest};
+use crate::sqlite::codec::{UnixMicros, corrupt};
+use crate::sqlite::errors::store_error;
+use crate::{StoreError, codes};
+
+#[derive(FromRow)]
+struct Row {
+    id: Uuid,
+    name: String,
+    role: i16,
+    application: Option<Uuid>,
+    created_at: UnixMicros,
+}
+
+pub(in crate::sqlite) async fn find(
+    readers: &SqlitePool,
+    digest: &ApiKeyDigest,
+) -> Result<Option<ApiKey>, StoreError> {
+    let row: Option<Row> = sqlx::query_as(
+        "-- sqlite::api_key::find
+        SELECT id, name, role, application, created_at
+        FROM api_keys
+        WHERE digest = ?1 AND revoked_at IS NULL",
+    )
+    .bind(digest.as_bytes().as_slice())
+    .fetch_optional(readers)
+    .await
+    .map_err(|error| store_error("api_key::find", error))?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(ApiKey {
+        id: row.id,
+        name: row.name,
+        role: codes::role(row.role).ok_or_else(|| corrupt("api_keys", "role", row.id))?,
+        application: row.application.map(ApplicationKey::from_uuid),
+        created_at: row.created_at.0,
+    }))
+}

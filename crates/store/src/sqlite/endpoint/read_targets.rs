@@ -1,0 +1,93 @@
+//! What a worker needs to send to some endpoints, read after the claim.
+//!
+//! One statement reads URL, live secrets and version, so that they belong together.
+
+use domain::id::{EndpointKey, PublicId};
+use domain::signing::SigningSecret;
+use sqlx::{FromRow, SqlitePool};
+use uuid::Uuid;
+
+use crate::StoreError;
+use crate::endpoint::{Target, secret_row};
+use crate::sealing::{Sealed, Sealer};
+use crate::sqlite::codec::{SettingsColumns, corrupt, json_of_uuids};
+use crate::sqlite::errors::store_error;
+
+/// An endpoint with one of its secrets, if it has any. Rows of one endpoint follow one another.
+#[derive(FromRow)]
+struct Row {
+    key: Uuid,
+    id: String,
+    url: String,
+    version: i64,
+    #[sqlx(flatten)]
+    settings: SettingsColumns,
+    secret: Option<Uuid>,
+    sealed: Option<Vec<u8>>,
+    sealing_key: Option<String>,
+}
+
+pub(in crate::sqlite) async fn read_targets(
+    readers: &SqlitePool,
+    sealer: &Sealer,
+    endpoints: &[EndpointKey],
+) -> Result<Vec<Target>, StoreError> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "-- sqlite::endpoint::read_targets
+        SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
+            e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
+            s.id AS secret, s.sealed, s.sealing_key
+        FROM endpoints e
+        LEFT JOIN endpoint_secrets s ON s.endpoint = e.key AND s.kind = 1
+            AND (s.retires_at IS NULL
+                OR s.retires_at > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
+        WHERE e.key IN (SELECT unhex(value, '-') FROM json_each(?1)) AND e.deleted_at IS NULL
+        ORDER BY e.key, s.created_at DESC, s.id DESC",
+    )
+    .bind(json_of_uuids(endpoints.iter().map(|endpoint| endpoint.as_uuid())))
+    .fetch_all(readers)
+    .await
+    .map_err(|error| store_error("endpoint::read_targets", error))?;
+
+    let mut targets: Vec<Target> = Vec::new();
+    for row in rows {
+        let endpoint = EndpointKey::from_uuid(row.key);
+        let secret = match (row.secret, row.sealed, row.sealing_key) {
+            (Some(id), Some(bytes), Some(key_id)) => {
+                Some(open(sealer, endpoint, id, &Sealed { key_id, bytes }))
+            }
+            _ => None,
+        };
+        let mut target = match targets.pop_if(|last| last.endpoint == endpoint) {
+            Some(target) => target,
+            None => Target {
+                endpoint,
+                id: PublicId::parse(&row.id).map_err(|_| corrupt("endpoints", "id", row.key))?,
+                url: row.url,
+                settings: row.settings.settings(row.key)?,
+                version: row.version,
+                secrets: Ok(Vec::new()),
+            },
+        };
+        // The first secret that cannot be used is the answer: the others are not used without it.
+        target.secrets = target.secrets.and_then(|mut secrets| {
+            secrets.extend(secret.transpose()?);
+            Ok(secrets)
+        });
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+fn open(
+    sealer: &Sealer,
+    endpoint: EndpointKey,
+    id: Uuid,
+    secret: &Sealed,
+) -> Result<SigningSecret, String> {
+    let bytes = sealer
+        .open(secret, &secret_row(endpoint, id))
+        .map_err(|error| format!("secret {id} cannot be unsealed: {error}"))?;
+    SigningSecret::from_slice(&bytes)
+        .map_err(|error| format!("secret {id} cannot be used: {error}"))
+}

@@ -1,0 +1,6 @@
+//! Submissions.
+
+pub(super) mod accept;
+pub(super) mod find;
+pub(super) mod list;
+pub(super) mod read_payloads;

@@ -1,0 +1,133 @@
+//! The one interface of the api and the worker to a database.
+
+use async_trait::async_trait;
+use domain::endpoint::DisabledCause;
+use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use uuid::Uuid;
+
+use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
+use crate::delivery::{
+    ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
+    Recording, Replay, Report,
+};
+use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::error::StoreError;
+use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+
+/// Which part of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// At most this many rows.
+    pub limit: u16,
+    /// Only rows whose id is lower than this.
+    pub before: Option<Uuid>,
+}
+
+/// A database that holds all state and settles every race.
+///
+/// Each call is one transaction. No call holds a lock or a connection when it returns. A future that
+/// is dropped leaves no transaction open.
+#[async_trait]
+pub trait Store: std::fmt::Debug + Send + Sync + 'static {
+    /// Reaches the database and compares its schema with this build.
+    async fn check(&self) -> Result<(), StoreError>;
+
+    /// Stores a key's digest.
+    async fn create_api_key(&self, key: &NewApiKey) -> Result<(), StoreError>;
+
+    /// The live key with this digest.
+    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError>;
+
+    /// Whether any live key exists.
+    async fn has_api_keys(&self) -> Result<bool, StoreError>;
+
+    /// The live application with this id.
+    async fn find_application(&self, id: &PublicId) -> Result<Option<ApplicationKey>, StoreError>;
+
+    /// Creates an endpoint together with its schedule row and its sealed secret.
+    async fn create_endpoint(&self, endpoint: &NewEndpoint)
+    -> Result<EndpointCreation, StoreError>;
+
+    /// The live endpoint of that application with this id.
+    async fn find_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Endpoint>, StoreError>;
+
+    /// The live endpoints of an application, newest first.
+    async fn list_endpoints(
+        &self,
+        application: ApplicationKey,
+        page: Page,
+    ) -> Result<Vec<Endpoint>, StoreError>;
+
+    /// What a worker needs to send to these endpoints. Deleted ones are left out.
+    async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError>;
+
+    /// Disables an endpoint if its configuration is still of this version. Answers whether it was.
+    async fn disable_endpoint(
+        &self,
+        endpoint: EndpointKey,
+        version: i64,
+        cause: DisabledCause,
+    ) -> Result<bool, StoreError>;
+
+    /// Stores each submission with its delivery, or says why not, in the order of the input.
+    ///
+    /// One transaction for all: on an error nothing is stored. Calling it again with the same ids is
+    /// safe. Of equal keys in one call the first wins.
+    async fn accept(&self, submissions: &[NewSubmission]) -> Result<Vec<Acceptance>, StoreError>;
+
+    /// A submission of that application.
+    async fn find_submission(
+        &self,
+        application: ApplicationKey,
+        id: SubmissionId,
+    ) -> Result<Option<Submission>, StoreError>;
+
+    /// Submissions of an application, newest first.
+    async fn list_submissions(
+        &self,
+        filter: SubmissionFilter,
+    ) -> Result<Vec<Submission>, StoreError>;
+
+    /// The payloads of these submissions, in no particular order. Missing ones are left out. The
+    /// caller bounds the sum of their lengths.
+    async fn read_payloads(
+        &self,
+        submissions: &[(EndpointKey, SubmissionId)],
+    ) -> Result<Vec<Payload>, StoreError>;
+
+    /// Endpoints that have something to claim, by key. A plain read: it locks nothing.
+    async fn find_due_endpoints(&self, query: DueQuery) -> Result<Vec<EndpointKey>, StoreError>;
+
+    /// Claims due deliveries, and what has lapsed.
+    async fn claim_due(&self, request: &ClaimRequest<'_>) -> Result<ClaimBatch, StoreError>;
+
+    /// Records the results of tries, in the order of the input.
+    async fn record_attempts(&self, reports: &[Report]) -> Result<Vec<Recording>, StoreError>;
+
+    /// Gives back claims that were not sent. Answers which were still held.
+    async fn give_back(&self, claims: &[HeldClaim]) -> Result<Vec<DeliveryId>, StoreError>;
+
+    /// Puts a failed delivery back into the queue.
+    async fn replay_failed(
+        &self,
+        application: ApplicationKey,
+        delivery: DeliveryId,
+    ) -> Result<Replay, StoreError>;
+
+    /// A delivery of that application with its attempts.
+    async fn find_delivery(
+        &self,
+        application: ApplicationKey,
+        id: DeliveryId,
+    ) -> Result<Option<DeliveryDetail>, StoreError>;
+
+    /// Deliveries of an application, newest first.
+    async fn list_deliveries(
+        &self,
+        filter: DeliveryFilter,
+    ) -> Result<Vec<DeliveryView>, StoreError>;
+}
