@@ -1,0 +1,292 @@
+//! The named values of a query or a body.
+//!
+//! A route takes the fields that it knows, each with its parser of the domain. What is left over is
+//! unknown, and unknown fields are refused: a misspelt optional field would otherwise be lost without
+//! a word. All that is wrong is told at once.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+use actix_web::HttpRequest;
+use domain::destination::DestinationError;
+use domain::endpoint::SettingsError;
+use domain::id::PublicIdError;
+use domain::signing::SecretError;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::error::Category;
+
+use crate::problem::{Code, Extension, FieldError, Problem};
+
+/// Why the value of a field is refused.
+pub(crate) trait Fault {
+    /// Which rule it breaks: stable.
+    fn code(&self) -> &'static str;
+    /// The rule in words, naming its limit.
+    fn message(&self) -> String;
+}
+
+/// The fields that a request gave and nobody has taken yet, and what is wrong so far.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    code: Code,
+    given: BTreeMap<String, Value>,
+    errors: Vec<FieldError>,
+}
+
+impl Fields {
+    /// The parameters of a request's query.
+    pub(crate) fn of_query(request: &HttpRequest) -> Self {
+        let pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
+        let texts = pairs.map(|(name, text)| (name.into_owned(), Value::String(text.into_owned())));
+        Self::of_pairs(Code::QueryInvalid, texts)
+    }
+
+    /// The members of a body, which must be one JSON object.
+    pub(crate) fn of_body(body: &[u8]) -> Result<Self, Problem> {
+        let members: Members = serde_json::from_slice(body).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            match error.classify() {
+                Category::Data => Problem::new(Code::BodyInvalid).detail("send one JSON object"),
+                Category::Syntax | Category::Eof | Category::Io => {
+                    malformed_json(line, column, &error.to_string())
+                }
+            }
+        })?;
+        Ok(Self::of_pairs(Code::BodyInvalid, members.0))
+    }
+
+    fn of_pairs(code: Code, pairs: impl IntoIterator<Item = (String, Value)>) -> Self {
+        let mut fields = Self { code, given: BTreeMap::new(), errors: Vec::new() };
+        for (name, value) in pairs {
+            match fields.given.entry(name) {
+                Entry::Vacant(entry) => {
+                    entry.insert(value);
+                }
+                Entry::Occupied(entry) => {
+                    let name = entry.key().clone();
+                    fields.refuse(name, "field_repeated", "is given more than once");
+                }
+            }
+        }
+        fields
+    }
+
+    /// Takes a text that may be absent. `None` also if it is refused.
+    pub(crate) fn optional<T, F: Fault>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, F>,
+    ) -> Option<T> {
+        let value = self.given.remove(name)?;
+        let Value::String(text) = value else {
+            self.refuse(name, "field_not_text", "must be a string");
+            return None;
+        };
+        match parse(&text) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.refuse(name, fault.code(), fault.message());
+                None
+            }
+        }
+    }
+
+    /// Takes a text that must be there. `None` if it is absent or refused.
+    pub(crate) fn required<T, F: Fault>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, F>,
+    ) -> Option<T> {
+        if !self.given.contains_key(name) {
+            self.refuse(name, "field_missing", "is required");
+        }
+        self.optional(name, parse)
+    }
+
+    /// What was made of the fields, unless something is wrong with them or some are left over.
+    pub(crate) fn finish<T>(mut self, made: Option<T>) -> Result<T, Problem> {
+        for name in std::mem::take(&mut self.given).into_keys() {
+            self.refuse(name, "field_unknown", "is not known here");
+        }
+        match made {
+            Some(made) if self.errors.is_empty() => Ok(made),
+            _ => Err(Problem::of_fields(self.code, self.errors)),
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) {
+        self.errors.push(FieldError::new(name, code, message));
+    }
+}
+
+/// Refuses every query parameter.
+pub(crate) fn refuse_query(request: &HttpRequest) -> Result<(), Problem> {
+    Fields::of_query(request).finish(Some(()))
+}
+
+/// The problem of a body that is declared to be JSON and is not.
+pub(crate) fn malformed_json(line: usize, column: usize, message: &str) -> Problem {
+    Problem::new(Code::JsonMalformed)
+        .detail(message.to_owned())
+        .extended(Extension::Position { line, column })
+}
+
+/// An object's members in order, repeated ones included.
+struct Members(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl Fault for DestinationError {
+    fn code(&self) -> &'static str {
+        DestinationError::code(self)
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Fault for PublicIdError {
+    fn code(&self) -> &'static str {
+        "id_malformed"
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Fault for SettingsError {
+    fn code(&self) -> &'static str {
+        "setting_out_of_range"
+    }
+
+    fn message(&self) -> String {
+        self.message.clone()
+    }
+}
+
+impl Fault for SecretError {
+    fn code(&self) -> &'static str {
+        "secret_malformed"
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::ResponseError;
+    use actix_web::body::MessageBody;
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    struct Never;
+
+    impl Fault for Never {
+        fn code(&self) -> &'static str {
+            "never"
+        }
+
+        fn message(&self) -> String {
+            "never".to_owned()
+        }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "it stands for a parser")]
+    fn text(value: &str) -> Result<String, Never> {
+        Ok(value.to_owned())
+    }
+
+    fn refused(problem: &Problem) -> Vec<(String, String)> {
+        let body = problem.error_response().into_body().try_into_bytes().unwrap();
+        let document: Value = serde_json::from_slice(&body).unwrap();
+        let errors = document["errors"].as_array().cloned().unwrap_or_default();
+        let member = |error: &Value, name: &str| error[name].as_str().unwrap().to_owned();
+        errors.iter().map(|error| (member(error, "field"), member(error, "code"))).collect()
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let body = br#"{"a":1,"b":"x","b":"y","urll":"z","n":null}"#;
+        let mut fields = Fields::of_body(body).unwrap();
+        let a = fields.optional("a", text);
+        let n = fields.optional("n", text);
+        let c = fields.required("c", text);
+        assert_eq!(fields.optional("b", text).as_deref(), Some("x"));
+        assert_eq!((a, n, c), (None, None, None));
+        let problem = fields.finish(Some(())).unwrap_err();
+        let expected = [
+            ("b", "field_repeated"),
+            ("a", "field_not_text"),
+            ("n", "field_not_text"),
+            ("c", "field_missing"),
+            ("urll", "field_unknown"),
+        ];
+        let expected: Vec<_> =
+            expected.iter().map(|(f, c)| ((*f).to_owned(), (*c).to_owned())).collect();
+        assert_eq!(refused(&problem), expected);
+    }
+
+    #[test]
+    fn a_body_that_is_no_json_is_told_apart_from_one_that_is_no_object() {
+        for (body, code) in [
+            (&b""[..], Code::JsonMalformed),
+            (b"{\"a\":", Code::JsonMalformed),
+            (b"{} {}", Code::JsonMalformed),
+            (b"{\"a\":\"\xff\"}", Code::JsonMalformed),
+            (b"[]", Code::BodyInvalid),
+            (b"null", Code::BodyInvalid),
+            (b"7", Code::BodyInvalid),
+        ] {
+            assert_eq!(Fields::of_body(body).unwrap_err().code(), code, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_or_repeated_query_parameter_is_refused() {
+        for uri in ["/?x=1", "/?x", "/?limit=1&limit=2", "/?Limit=1", "/?limit%20=1"] {
+            let request = TestRequest::with_uri(uri).to_http_request();
+            let mut fields = Fields::of_query(&request);
+            let limit = fields.optional("limit", text);
+            assert!(fields.finish(Some(limit)).is_err(), "{uri}");
+        }
+        for uri in ["/", "/?", "/?limit=1", "/?li%6dit=1&"] {
+            let request = TestRequest::with_uri(uri).to_http_request();
+            let mut fields = Fields::of_query(&request);
+            let limit = fields.optional("limit", text);
+            assert!(fields.finish(Some(limit)).is_ok(), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The HTTP API of Fencepost.
+//!
+//! A request is parsed, the domain is asked once, the store is called, and the answer is rendered.
+//! Nothing is decided here about races or about time: both belong to the database. This crate has no
+//! SQL and no HTTP client, so nothing that a caller sends can make it send anything.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `routes` | one file per call, each in the order request, response, handler, tests |
+//! | `auth` | who calls: every `/v1` route takes a `Caller` |
+//! | `body`, `fields` | reads what a caller sends, within limits, and names what is wrong with it |
+//! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
+//! | `request_log`, `unread_body` | what happens around every request |
+//! | `server`, `settings` | listens, and stops gracefully |
+//!
+//! Every queue and buffer is bounded by [`Settings`]: connections, body bytes, and the time that each
+//! part of a request may take.
+#![deny(missing_docs)]
+
+mod auth;
+mod body;
+mod entry;
+mod fields;
+mod instant;
+mod list;
+mod problem;
+mod request_log;
+mod routes;
+mod server;
+mod settings;
+mod unread_body;
+
+pub use entry::main_entry;
+pub use server::{RunningApi, start};
+pub use settings::{Args, Settings};

@@ -1,0 +1,97 @@
+//! The one table of problem codes. A code is added and never changed: programs depend on it.
+
+use actix_web::http::StatusCode;
+
+macro_rules! codes {
+    ($($variant:ident, $code:literal, $status:ident, $summary:literal;)*) => {
+        /// What kind of problem it is, for programs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Code {
+            $(#[doc = $summary] $variant,)*
+        }
+
+        impl Code {
+            /// Every code, for documents and tests.
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name in answers.
+            pub(crate) fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// The status that it is answered with.
+            pub(crate) fn status(self) -> StatusCode {
+                match self { $(Self::$variant => StatusCode::$status,)* }
+            }
+
+            /// What it means, for people.
+            pub(crate) fn summary(self) -> &'static str {
+                match self { $(Self::$variant => $summary,)* }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+codes! {
+    // The request as such.
+    NotFound, "not_found", NOT_FOUND, "nothing has this path";
+    MethodNotAllowed, "method_not_allowed", METHOD_NOT_ALLOWED, "the path does not take this method, see `Allow`";
+    QueryInvalid, "query_invalid", UNPROCESSABLE_ENTITY, "query parameters are unknown or break a rule, see `errors`";
+
+    // Who calls.
+    KeyMissing, "key_missing", UNAUTHORIZED, "send one API key as `Authorization: Bearer fp_live_…`";
+    KeyUnknown, "key_unknown", UNAUTHORIZED, "the API key does not exist or was revoked";
+    RoleInsufficient, "role_insufficient", FORBIDDEN, "the role of this API key does not allow the call";
+
+    // Bodies.
+    BodyTooLarge, "body_too_large", PAYLOAD_TOO_LARGE, "the body has more bytes than `limit_bytes`";
+    BodyTooSlow, "body_too_slow", REQUEST_TIMEOUT, "the body did not arrive in time";
+    BodyIncomplete, "body_incomplete", BAD_REQUEST, "the body ended before its declared end";
+    BodyInvalid, "body_invalid", UNPROCESSABLE_ENTITY, "fields of the body are missing, unknown or break a rule, see `errors`";
+    JsonMalformed, "json_malformed", UNPROCESSABLE_ENTITY, "the body is declared to be JSON and is not";
+    ContentTypeMalformed, "content_type_malformed", UNSUPPORTED_MEDIA_TYPE, "the content type is not a media type, see `errors`";
+    ContentTypeUnsupported, "content_type_unsupported", UNSUPPORTED_MEDIA_TYPE, "send the body as `application/json`";
+    ContentEncodingUnsupported, "content_encoding_unsupported", UNSUPPORTED_MEDIA_TYPE, "send the body without `Content-Encoding`: its bytes are kept as they are";
+
+    // Endpoints.
+    EndpointNotFound, "endpoint_not_found", NOT_FOUND, "no endpoint has this id";
+    EndpointIdTaken, "endpoint_id_taken", CONFLICT, "an endpoint has, or once had, this id";
+    EndpointDisabled, "endpoint_disabled", CONFLICT, "the endpoint is disabled";
+
+    // Submissions.
+    SubmissionNotFound, "submission_not_found", NOT_FOUND, "no submission has this id";
+    IdempotencyKeyInvalid, "idempotency_key_invalid", BAD_REQUEST, "`Idempotency-Key` breaks a rule, see `errors`";
+    IdempotencyKeyReused, "idempotency_key_reused", UNPROCESSABLE_ENTITY, "this idempotency key was used for other content";
+    IdempotencyKeyInProgress, "idempotency_key_in_progress", CONFLICT, "another request with this idempotency key is being decided, send it again";
+    EventTypeInvalid, "event_type_invalid", UNPROCESSABLE_ENTITY, "`Fencepost-Event-Type` breaks a rule, see `errors`";
+
+    // Deliveries.
+    DeliveryNotFound, "delivery_not_found", NOT_FOUND, "no delivery has this id";
+    DeliveryNotReplayable, "delivery_not_replayable", CONFLICT, "only a failed delivery can be replayed, this one is in `state`";
+    DeliveryExpired, "delivery_expired", GONE, "the time in which the delivery could be replayed is over";
+
+    // The service.
+    DatabaseUnavailable, "database_unavailable", SERVICE_UNAVAILABLE, "the database is not available: send the request again, with the same `Idempotency-Key` if it has one";
+    NotReady, "not_ready", SERVICE_UNAVAILABLE, "the service cannot work, see `detail`";
+    Internal, "internal", INTERNAL_SERVER_ERROR, "something is wrong inside the service, its log says what";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_is_one_of_a_kind_and_an_error() {
+        let names: BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(names.len(), Code::ALL.len());
+        for code in Code::ALL {
+            let name = code.as_str();
+            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+            assert!(code.status().is_client_error() || code.status().is_server_error(), "{name}");
+        }
+    }
+}

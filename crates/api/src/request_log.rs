@@ -1,0 +1,66 @@
+//! What happens around every request: its id, its span, its one line in the log, and the headers that
+//! every answer carries.
+//!
+//! Logged are the method, the pattern of the path (not the path, which callers choose), the status
+//! and ids. Never a header, a query, a body or a key.
+
+use std::time::Instant;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use actix_web::middleware::Next;
+use tracing::Instrument;
+
+use crate::problem::Problem;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Middleware: see the module.
+pub(crate) async fn observe<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, actix_web::Error> {
+    let id = store::new_id::uuid_now();
+    let span = tracing::info_span!(
+        "request",
+        request.id = %id,
+        request.method = %request.method(),
+        request.route = request.match_pattern().as_deref().unwrap_or("(none)"),
+        api_key.id = tracing::field::Empty,
+        endpoint.id = tracing::field::Empty,
+        submission.id = tracing::field::Empty,
+        delivery.id = tracing::field::Empty,
+    );
+    let began = Instant::now();
+    let mut response = next.call(request).instrument(span.clone()).await?;
+    let _entered = span.entered();
+    log_end(&response, began);
+    let headers = response.headers_mut();
+    let text = HeaderValue::try_from(id.to_string());
+    headers.insert(X_REQUEST_ID, text.unwrap_or(HeaderValue::from_static("unknown")));
+    // Answers hold secrets and states of the moment.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    Ok(response)
+}
+
+/// The one place where a fault is logged, with its whole chain.
+fn log_end<B>(response: &ServiceResponse<B>, began: Instant) {
+    let status = response.status();
+    let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let problem = response.response().error().and_then(|error| error.as_error::<Problem>());
+    let code = problem.map(|problem| problem.code().as_str());
+    let cause = problem.and_then(Problem::cause);
+    let response = status.as_u16();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        tracing::warn!(response.status = response, code, cause, elapsed_ms, "unavailable");
+    } else if status.is_server_error() {
+        tracing::error!(response.status = response, code, cause, elapsed_ms, "faulted");
+    } else if status.is_client_error() {
+        tracing::info!(response.status = response, code, cause, elapsed_ms, "refused");
+    } else {
+        tracing::debug!(response.status = response, elapsed_ms, "answered");
+    }
+}

@@ -1,0 +1,69 @@
+//! Deliveries.
+
+mod attempt;
+mod get;
+mod list;
+mod replay;
+
+use actix_web::web::ServiceConfig;
+use domain::delivery::{CancelReason, FailureReason};
+use domain::id::{DeliveryId, SubmissionId};
+use serde::Serialize;
+use store::delivery::DeliveryView;
+
+use super::{State, endpoint, get, post, resource};
+use crate::instant::Instant;
+use crate::problem::{Code, Problem};
+
+pub(super) fn configure(config: &mut ServiceConfig) {
+    config
+        .service(resource("/v1/deliveries", [get(list::list)]))
+        .service(resource("/v1/deliveries/{delivery_id}", [get(get::get)]))
+        .service(resource("/v1/deliveries/{delivery_id}/replay", [post(replay::replay)]));
+}
+
+/// A delivery as it is answered, without its attempts.
+#[derive(Debug, Serialize)]
+struct DeliveryBody {
+    id: DeliveryId,
+    endpoint_id: String,
+    submission_id: SubmissionId,
+    state: &'static str,
+    /// Why it failed, expired or was cancelled.
+    reason: Option<&'static str>,
+    attempt_count: u32,
+    cycle_attempt_count: u32,
+    lapse_count: u32,
+    due_at: Option<Instant>,
+    claim_expires_at: Option<Instant>,
+    claimed_by: Option<String>,
+    replayable_until: Option<Instant>,
+    settled_at: Option<Instant>,
+}
+
+impl From<DeliveryView> for DeliveryBody {
+    fn from(delivery: DeliveryView) -> Self {
+        let failure = delivery.failure.map(FailureReason::as_str);
+        let cancellation = delivery.cancellation.map(CancelReason::as_str);
+        Self {
+            id: delivery.id,
+            endpoint_id: delivery.endpoint_id,
+            submission_id: delivery.submission,
+            state: delivery.state.as_str(),
+            reason: failure.or(cancellation),
+            attempt_count: delivery.attempts,
+            cycle_attempt_count: delivery.cycle_attempts,
+            lapse_count: delivery.lapses,
+            due_at: delivery.due_at.map(Instant),
+            claim_expires_at: delivery.claim_expires_at.map(Instant),
+            claimed_by: delivery.claimed_by,
+            replayable_until: delivery.replayable_until.map(Instant),
+            settled_at: delivery.settled_at.map(Instant),
+        }
+    }
+}
+
+/// The delivery that a text names.
+fn parse_id(id: &str) -> Result<DeliveryId, Problem> {
+    id.parse().map_err(|_| Problem::new(Code::DeliveryNotFound))
+}

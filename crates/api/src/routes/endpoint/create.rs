@@ -1,0 +1,88 @@
+//! `POST /v1/endpoints`: creates an endpoint and shows its secret once.
+
+use actix_web::http::header::LOCATION;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use domain::destination::{AddressPolicy, DestinationUrl};
+use domain::endpoint::{EndpointName, EndpointSettings};
+use domain::id::{ApplicationKey, PublicId};
+use domain::signing::SigningSecret;
+use serde::Serialize;
+use store::endpoint::{EndpointCreation, NewEndpoint};
+
+use super::{EndpointBody, State};
+use crate::auth::Caller;
+use crate::body;
+use crate::fields::{Fields, refuse_query};
+use crate::problem::{Code, Problem};
+
+/// Length of a secret that is made here (Standard Webhooks, "Signature scheme": 24 to 64 bytes).
+const SECRET_BYTES: usize = 32;
+
+struct CreateEndpoint {
+    url: DestinationUrl,
+    id: Option<PublicId>,
+    name: Option<EndpointName>,
+    secret: Option<SigningSecret>,
+}
+
+#[derive(Serialize)]
+struct CreatedEndpoint {
+    #[serde(flatten)]
+    endpoint: EndpointBody,
+    /// Shown here and never again.
+    secret: String,
+}
+
+pub(super) async fn create(
+    caller: Caller,
+    state: Data<State>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, Problem> {
+    refuse_query(&request)?;
+    let body = body::read_json(&request, payload, state.management_limit()).await?;
+    let asked = CreateEndpoint::parse(&body, &state.settings.address_policy)?;
+    let endpoint = asked.into_endpoint(caller.application)?;
+    match state.store.create_endpoint(&endpoint).await? {
+        EndpointCreation::IdTaken => Err(Problem::new(Code::EndpointIdTaken)),
+        EndpointCreation::Created(created) => {
+            tracing::Span::current().record("endpoint.id", created.id.as_str());
+            let location = format!("/v1/endpoints/{}", created.id);
+            let secret = endpoint.secret.reveal();
+            let body = CreatedEndpoint { endpoint: created.into(), secret };
+            Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(body))
+        }
+    }
+}
+
+impl CreateEndpoint {
+    fn parse(body: &[u8], policy: &AddressPolicy) -> Result<Self, Problem> {
+        let mut fields = Fields::of_body(body)?;
+        let url = fields.required("url", |text| DestinationUrl::parse(text, policy));
+        let id = fields.optional("id", PublicId::parse);
+        let name = fields.optional("name", EndpointName::parse);
+        let secret = fields.optional("secret", SigningSecret::parse);
+        fields.finish(url.map(|url| Self { url, id, name, secret }))
+    }
+
+    fn into_endpoint(self, application: ApplicationKey) -> Result<NewEndpoint, Problem> {
+        let key = store::new_id::endpoint_key();
+        let secret = self.secret.map_or_else(generate_secret, Ok)?;
+        Ok(NewEndpoint {
+            key,
+            application,
+            id: self.id.unwrap_or_else(|| PublicId::of_endpoint(key)),
+            url: self.url,
+            name: self.name,
+            settings: EndpointSettings::default(),
+            secret,
+        })
+    }
+}
+
+fn generate_secret() -> Result<SigningSecret, Problem> {
+    let mut bytes = vec![0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(Problem::internal)?;
+    SigningSecret::from_bytes(bytes).map_err(Problem::internal)
+}

@@ -1,0 +1,59 @@
+//! Submissions.
+
+mod accept;
+mod get;
+mod list;
+mod payload;
+
+use actix_web::web::ServiceConfig;
+use domain::id::{ApplicationKey, DeliveryId, SubmissionId};
+use serde::Serialize;
+use store::submission::Submission;
+use uuid::Uuid;
+
+use super::{Repeated, State, endpoint, get, post, resource, single};
+use crate::instant::Instant;
+use crate::problem::{Code, Problem};
+
+pub(super) fn configure(config: &mut ServiceConfig) {
+    config
+        .service(resource("/v1/endpoints/{endpoint_id}/submissions", [post(accept::accept)]))
+        .service(resource("/v1/submissions", [get(list::list)]))
+        .service(resource("/v1/submissions/{submission_id}", [get(get::get)]))
+        .service(resource("/v1/submissions/{submission_id}/payload", [get(payload::payload)]));
+}
+
+/// A submission as it is answered, without its payload.
+#[derive(Debug, Serialize)]
+struct SubmissionBody {
+    id: SubmissionId,
+    webhook_id: Uuid,
+    endpoint_id: String,
+    delivery_ids: Vec<DeliveryId>,
+    event_type: Option<String>,
+    content_type: String,
+    payload_bytes: u64,
+    received_at: Instant,
+}
+
+impl From<Submission> for SubmissionBody {
+    fn from(submission: Submission) -> Self {
+        Self {
+            id: submission.id,
+            webhook_id: submission.webhook_id,
+            endpoint_id: submission.endpoint_id,
+            delivery_ids: submission.deliveries,
+            event_type: submission.event_type,
+            content_type: submission.content_type,
+            payload_bytes: submission.payload_bytes,
+            received_at: Instant(submission.received_at),
+        }
+    }
+}
+
+/// The submission of an application that a text names.
+async fn find(state: &State, application: ApplicationKey, id: &str) -> Result<Submission, Problem> {
+    let missing = || Problem::new(Code::SubmissionNotFound);
+    let id: SubmissionId = id.parse().map_err(|_| missing())?;
+    state.store.find_submission(application, id).await?.ok_or_else(missing)
+}

@@ -1,0 +1,126 @@
+//! `POST /v1/endpoints/{endpoint_id}/submissions`: stores a payload together with its delivery.
+//!
+//! 202 is answered only after the commit. The order of the checks is fixed: the caller, the body's
+//! limit, the endpoint, then the idempotency key, the event type, the content type, and whether a
+//! payload that is declared to be JSON is JSON. The bytes are kept as they came.
+
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use actix_web::web::{Bytes, Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use domain::id::{DeliveryId, EndpointKey, SubmissionId};
+use domain::submission::content::declared_json_parses;
+use domain::submission::{ContentType, EventType, IdempotencyKey};
+use serde::Serialize;
+use store::submission::{Acceptance, Accepted, NewSubmission};
+
+use super::{Repeated, State, endpoint, single};
+use crate::auth::Caller;
+use crate::body;
+use crate::fields::{malformed_json, refuse_query};
+use crate::instant::Instant;
+use crate::problem::{Code, FieldError, Problem};
+
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+const EVENT_TYPE: &str = "Fencepost-Event-Type";
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+#[derive(Serialize)]
+struct AcceptedSubmission {
+    submission_id: SubmissionId,
+    endpoint_id: String,
+    received_at: Instant,
+    delivery_ids: Vec<DeliveryId>,
+    replayed: bool,
+}
+
+pub(super) async fn accept(
+    caller: Caller,
+    state: Data<State>,
+    request: HttpRequest,
+    endpoint_id: Path<String>,
+    payload: Payload,
+) -> Result<HttpResponse, Problem> {
+    refuse_query(&request)?;
+    let payload = body::read(&request, payload, state.payload_limit()).await?;
+    let endpoint = endpoint::find(&state, caller.application, &endpoint_id).await?;
+    let submission = parse(request.headers(), endpoint.key, payload)?;
+    let acceptances = state.store.accept(std::slice::from_ref(&submission)).await?;
+    match acceptances.into_iter().next() {
+        Some(Acceptance::Accepted(accepted)) => Ok(accepted_answer(accepted, &endpoint_id, false)),
+        Some(Acceptance::Replayed(original)) => Ok(accepted_answer(original, &endpoint_id, true)),
+        Some(Acceptance::Conflicted) => Err(Problem::new(Code::IdempotencyKeyReused)),
+        Some(Acceptance::KeyInProgress) => Err(Problem::new(Code::IdempotencyKeyInProgress)),
+        Some(Acceptance::EndpointMissing) => Err(Problem::new(Code::EndpointNotFound)),
+        None => Err(Problem::internal("the store answered for no submission")),
+    }
+}
+
+fn accepted_answer(accepted: Accepted, endpoint_id: &str, replayed: bool) -> HttpResponse {
+    let span = tracing::Span::current();
+    span.record("endpoint.id", endpoint_id);
+    span.record("submission.id", tracing::field::display(accepted.submission));
+    let mut response = HttpResponse::Accepted();
+    if replayed {
+        response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));
+    }
+    response.json(AcceptedSubmission {
+        submission_id: accepted.submission,
+        endpoint_id: endpoint_id.to_owned(),
+        received_at: Instant(accepted.received_at),
+        delivery_ids: accepted.deliveries,
+        replayed,
+    })
+}
+
+fn parse(
+    headers: &HeaderMap,
+    endpoint: EndpointKey,
+    payload: Bytes,
+) -> Result<NewSubmission, Problem> {
+    let idempotency_key = idempotency_key(headers)?;
+    let event_type = event_type(headers)?;
+    let content_type = content_type(headers)?;
+    declared_json_parses(&content_type, &payload)
+        .map_err(|error| malformed_json(error.line, error.column, &error.to_string()))?;
+    Ok(NewSubmission::new(endpoint, idempotency_key, event_type, content_type, payload))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Problem> {
+    let refuse =
+        |code, message| refused(Code::IdempotencyKeyInvalid, IDEMPOTENCY_KEY, code, message);
+    match single(headers, IDEMPOTENCY_KEY) {
+        Ok(None) => Ok(None),
+        Ok(Some(value)) => IdempotencyKey::parse(value.as_bytes())
+            .map(Some)
+            .map_err(|error| refuse(error.code(), error.to_string())),
+        Err(Repeated) => {
+            Err(refuse("idempotency_key_repeated", "is given more than once".to_owned()))
+        }
+    }
+}
+
+fn event_type(headers: &HeaderMap) -> Result<Option<EventType>, Problem> {
+    let refuse = |code, message| refused(Code::EventTypeInvalid, EVENT_TYPE, code, message);
+    match single(headers, EVENT_TYPE) {
+        Ok(None) => Ok(None),
+        // A byte that is not UTF-8 becomes a character that no event type has.
+        Ok(Some(value)) => EventType::parse(&String::from_utf8_lossy(value.as_bytes()))
+            .map(Some)
+            .map_err(|error| refuse(error.code(), error.to_string())),
+        Err(Repeated) => Err(refuse("event_type_repeated", "is given more than once".to_owned())),
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> Result<ContentType, Problem> {
+    let refuse = |code, message| refused(Code::ContentTypeMalformed, "Content-Type", code, message);
+    match single(headers, CONTENT_TYPE.as_str()) {
+        Ok(None) => Ok(ContentType::default()),
+        Ok(Some(value)) => ContentType::parse(value.as_bytes())
+            .map_err(|error| refuse(error.code(), error.to_string())),
+        Err(Repeated) => Err(refuse("content_type_repeated", "is given more than once".to_owned())),
+    }
+}
+
+fn refused(code: Code, header: &'static str, rule: &'static str, message: String) -> Problem {
+    Problem::of_fields(code, vec![FieldError::new(header, rule, message)])
+}

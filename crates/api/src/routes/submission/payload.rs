@@ -1,0 +1,30 @@
+//! `GET /v1/submissions/{submission_id}/payload`: the bytes as they were accepted.
+//!
+//! They are strangers' content under our address, so a browser may neither guess their type nor show
+//! them.
+
+use actix_web::http::header::{CONTENT_DISPOSITION, HeaderValue};
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+
+use super::{State, find};
+use crate::auth::Caller;
+use crate::fields::refuse_query;
+use crate::problem::{Code, Problem};
+
+pub(super) async fn payload(
+    caller: Caller,
+    state: Data<State>,
+    request: HttpRequest,
+    submission_id: Path<String>,
+) -> Result<HttpResponse, Problem> {
+    refuse_query(&request)?;
+    let submission = find(&state, caller.application, &submission_id).await?;
+    let payloads = state.store.read_payloads(&[(submission.endpoint, submission.id)]).await?;
+    let payload =
+        payloads.into_iter().next().ok_or_else(|| Problem::new(Code::SubmissionNotFound))?;
+    Ok(HttpResponse::Ok()
+        .content_type(payload.content_type)
+        .insert_header((CONTENT_DISPOSITION, HeaderValue::from_static("attachment")))
+        .body(payload.payload))
+}

@@ -1,0 +1,143 @@
+//! What the api is told when it starts.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use domain::destination::AddressPolicy;
+use process::AddressPolicyArgs;
+
+/// The largest body limit that can be configured: 64 MiB.
+const BODY_LIMIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Settings of the api. Every one of them bounds what a stranger can make the process hold.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where callers are served. Port 0 lets the system choose one.
+    pub listen: SocketAddr,
+    /// Where readiness is told, to be reached by operators only.
+    pub private_listen: SocketAddr,
+    /// The most bytes of a submission's payload. 256 KiB by default.
+    pub body_limit_bytes: usize,
+    /// The most bytes of any other body. 64 KiB by default.
+    pub management_body_limit_bytes: usize,
+    /// How long the body of one request may take to arrive. 30 s by default.
+    pub body_deadline: Duration,
+    /// How long the head of a connection's first request may take to arrive. 10 s by default.
+    pub client_request_timeout: Duration,
+    /// How long an idle connection is kept open. 75 s by default.
+    pub keep_alive: Duration,
+    /// How long the rest of a body is read and thrown away after its request was answered, so that
+    /// the answer arrives and is not lost to a reset. 5 s by default.
+    pub linger: Duration,
+    /// The most open connections. Beyond it they wait in the backlog of the system. 1,024 by
+    /// default, so that payloads being received take 256 MiB at most.
+    pub connections_max: usize,
+    /// Threads that serve callers. One per processor by default.
+    pub workers: NonZeroUsize,
+    /// How long requests in flight may go on once the api stops. Whole seconds, 30 by default.
+    pub shutdown_timeout: Duration,
+    /// Where endpoints may lead.
+    pub address_policy: AddressPolicy,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            private_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)),
+            body_limit_bytes: 256 * 1024,
+            management_body_limit_bytes: 64 * 1024,
+            body_deadline: Duration::from_secs(30),
+            client_request_timeout: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(75),
+            linger: Duration::from_secs(5),
+            connections_max: 1024,
+            workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            shutdown_timeout: Duration::from_secs(30),
+            address_policy: AddressPolicy::default(),
+        }
+    }
+}
+
+/// Arguments of the api.
+#[derive(Debug, Clone, clap::Args)]
+#[group(id = "api")]
+pub struct Args {
+    /// Where callers are served.
+    #[arg(
+        long,
+        env = "FENCEPOST_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8080"
+    )]
+    pub listen: SocketAddr,
+    /// Where readiness is told; keep it away from callers.
+    #[arg(
+        long,
+        env = "FENCEPOST_PRIVATE_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8081"
+    )]
+    pub private_listen: SocketAddr,
+    /// The most bytes of a submission's payload, at most 64 MiB.
+    #[arg(
+        long,
+        env = "FENCEPOST_BODY_LIMIT",
+        value_name = "BYTES",
+        default_value_t = 256 * 1024,
+        value_parser = clap::value_parser!(u32).range(1..=BODY_LIMIT_BYTES_MAX as i64)
+    )]
+    pub body_limit: u32,
+    /// Where endpoints may lead.
+    #[command(flatten)]
+    pub address_policy: AddressPolicyArgs,
+}
+
+impl Args {
+    /// The settings that they ask for.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        Settings {
+            listen: self.listen,
+            private_listen: self.private_listen,
+            body_limit_bytes: self.body_limit as usize,
+            address_policy: self.address_policy.policy(),
+            ..Settings::default()
+        }
+    }
+}
+
+impl From<&Args> for Settings {
+    fn from(args: &Args) -> Self {
+        args.settings()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn the_arguments_have_the_defaults_of_the_settings() {
+        let settings = Line::parse_from(["api"]).args.settings();
+        assert_eq!(format!("{settings:?}"), format!("{:?}", Settings::default()));
+    }
+
+    #[test]
+    fn a_body_limit_of_nothing_or_of_more_than_64_mib_is_refused() {
+        for bad in ["0", "67108865", "-1", "256KiB"] {
+            assert!(Line::try_parse_from(["api", "--body-limit", bad]).is_err(), "{bad}");
+        }
+        let line = Line::try_parse_from(["api", "--body-limit", "67108864"]);
+        assert_eq!(line.ok().map(|line| line.args.body_limit), Some(67_108_864));
+    }
+}

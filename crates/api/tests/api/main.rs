@@ -1,0 +1,21 @@
+//! The HTTP API as a caller sees it: real requests over a socket, on an SQLite store of its own for
+//! each test.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that meets something else has failed"
+)]
+
+mod bodies;
+mod deliveries;
+mod endpoints;
+mod harness;
+mod idempotency;
+mod keys;
+mod lists;
+mod paths;
+mod process;
+mod readiness;
+mod shutdown;
+mod submissions;

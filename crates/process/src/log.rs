@@ -1,0 +1,28 @@
+//! Structured logs on standard error, so that standard output stays for answers.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+/// Sends logs to standard error: lines for people on a terminal, JSON elsewhere.
+///
+/// `RUST_LOG` chooses what is logged; where it is not set, what a service should tell: [`SERVICE`].
+/// Calling it twice does nothing.
+pub fn init_log() {
+    init_log_with(SERVICE);
+}
+
+/// What a service logs: everything from `info` on, but of the web server's own only warnings.
+pub const SERVICE: &str = "info,actix_server=warn";
+
+/// The same, with another default.
+pub fn init_log_with(default: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second call finds a subscriber in place, which is what it wanted.
+    let _ = if std::io::stderr().is_terminal() {
+        builder.try_init()
+    } else {
+        builder.json().try_init()
+    };
+}
