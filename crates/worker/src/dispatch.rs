@@ -1,0 +1,294 @@
+//! The dispatcher: which endpoints are due, whose turn it is, and what of it is claimed.
+//!
+//! It claims only what can be sent at once: as many deliveries as there are free places. Between two
+//! claims of an endpoint, every other due endpoint has had its turn. It decides nothing about a
+//! delivery, and holds nothing while a request is open.
+
+mod at_cap;
+mod ring;
+mod round;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::delivery::ClaimKind;
+use domain::delivery::retry::jittered;
+use domain::id::EndpointKey;
+use store::StoreError;
+use store::delivery::{ClaimBatch, ClaimRequest, Standing};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::at_cap::{AtCap, Share};
+use self::ring::Ring;
+use self::round::Round;
+use crate::Settings;
+use crate::backoff::Backoff;
+use crate::claim::{Claim, Claimed};
+use crate::database::Database;
+use crate::load::Loader;
+
+/// How many claims are loaded at once: one while the next is made.
+const LOADS_MAX: usize = 2;
+
+/// How long a claim waits for more than one free place while the worker is busy: a claim of one
+/// costs the database nearly as much as a claim of many.
+const FULLER: Duration = Duration::from_millis(2);
+
+/// Finds and claims until it is told to stop.
+#[derive(Debug)]
+pub(crate) struct Dispatcher {
+    settings: Arc<Settings>,
+    database: Database,
+    loader: Arc<Loader>,
+    stop: CancellationToken,
+    at_cap: Arc<AtCap>,
+    places: Arc<Semaphore>,
+    loads: Arc<Semaphore>,
+    ring: Ring,
+    round: Round,
+    /// Found by the last sweep and not emptied since: their claims ignore the low marks.
+    swept: HashSet<EndpointKey>,
+    /// When the claims of the last sweep are over, so that a backlog without end does not make every
+    /// claim the expensive kind.
+    swept_until: Instant,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(
+        settings: Arc<Settings>,
+        database: Database,
+        loader: Arc<Loader>,
+        at_cap: Arc<AtCap>,
+        stop: CancellationToken,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            places: Arc::new(Semaphore::new(usize::from(settings.concurrency))),
+            loads: Arc::new(Semaphore::new(LOADS_MAX)),
+            settings,
+            database,
+            loader,
+            stop,
+            at_cap,
+            ring: Ring::default(),
+            round: Round::starting(now),
+            swept: HashSet::new(),
+            swept_until: now,
+        }
+    }
+
+    /// Claims until it is told to stop. What was claimed by then is with the loader. Tells `started`
+    /// when the database has answered that it can be used, or cannot be reached for now.
+    ///
+    /// # Errors
+    /// The database's schema is not one that this build can use. A database that is away, or that
+    /// refuses a statement, is tried again.
+    pub(crate) async fn run(mut self, started: oneshot::Sender<()>) -> Result<(), StoreError> {
+        let stop = self.stop.clone();
+        let mut started = Some(started);
+        let mut backoff = Backoff::of_a_loop();
+        let mut checked = false;
+        while !stop.is_cancelled() {
+            let done = if checked { self.step().await } else { self.check().await };
+            if let Err(StoreError::SchemaOutdated { .. } | StoreError::SchemaTooNew { .. }) = done {
+                return done;
+            }
+            if !stop.is_cancelled()
+                && let Some(started) = started.take()
+            {
+                // Nobody has to listen.
+                let _ = started.send(());
+            }
+            match done {
+                Ok(()) => {
+                    checked = true;
+                    backoff.reset();
+                }
+                Err(error) => {
+                    if !error.is_transient() {
+                        tracing::error!(error = error.chain(), "nothing can be claimed");
+                    }
+                    stop.run_until_cancelled(backoff.wait()).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        match self.stop.run_until_cancelled(self.database.store().check()).await {
+            Some(checked) => self.database.noted(checked),
+            None => Ok(()),
+        }
+    }
+
+    async fn step(&mut self) -> Result<(), StoreError> {
+        for endpoint in self.at_cap.take_freed() {
+            self.ring.add(endpoint);
+        }
+        self.look().await?;
+        if self.ring.is_empty() {
+            self.idle().await;
+            return Ok(());
+        }
+        let stop = self.stop.clone();
+        match stop.run_until_cancelled(self.free_places()).await {
+            Some(Some((load, places))) => self.claim(load, places).await,
+            // Stopping.
+            Some(None) | None => Ok(()),
+        }
+    }
+
+    /// Looks for due endpoints, if it is time.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        let Some(query) = self.round.due(Instant::now(), self.ring.room()) else {
+            return Ok(());
+        };
+        let looking = self.database.store().find_due_endpoints(query);
+        let Some(found) = self.stop.run_until_cancelled(looking).await else {
+            return Ok(());
+        };
+        let found = self.database.noted(found)?;
+        let now = Instant::now();
+        let poll = jittered(self.settings.poll_interval, fastrand::f64());
+        self.round.found(&found, now, poll, self.settings.sweep_interval);
+        if query.sweep {
+            self.swept_until = now + self.settings.sweep_interval / 3;
+            self.swept.extend(&found);
+        }
+        for endpoint in found {
+            self.ring.add(endpoint);
+        }
+        Ok(())
+    }
+
+    /// Waits for the next look, a freed slot, or the stop.
+    async fn idle(&self) {
+        tokio::select! {
+            () = tokio::time::sleep_until(self.round.next_at()) => {}
+            () = self.at_cap.changed() => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+
+    /// Waits until something can be loaded and sent. `None` if the semaphores are closed, which they
+    /// never are.
+    async fn free_places(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let load = Arc::clone(&self.loads).acquire_owned().await.ok()?;
+        let mut places = Arc::clone(&self.places).acquire_owned().await.ok()?;
+        let fuller = self.settings.claim_total.min(self.settings.concurrency) / 4;
+        if fuller > 1 {
+            let more = Arc::clone(&self.places).acquire_many_owned(u32::from(fuller - 1));
+            if let Ok(Ok(more)) = timeout(FULLER, more).await {
+                places.merge(more);
+            }
+        }
+        // At most half of what is free: the rest is for those whose turn comes next.
+        let free = places.num_permits() + self.places.available_permits();
+        let wanted = free.div_ceil(2).min(usize::from(self.settings.claim_total));
+        let taken = places.num_permits();
+        if taken > wanted {
+            drop(places.split(taken - wanted));
+        } else {
+            let more = u32::try_from(wanted - taken).unwrap_or_default();
+            if let Ok(more) = Arc::clone(&self.places).try_acquire_many_owned(more) {
+                places.merge(more);
+            }
+        }
+        Some((load, places))
+    }
+
+    async fn claim(
+        &mut self,
+        load: OwnedSemaphorePermit,
+        mut places: OwnedSemaphorePermit,
+    ) -> Result<(), StoreError> {
+        let free = u16::try_from(places.num_permits()).unwrap_or(u16::MAX);
+        let mut turn = self.ring.take_turn(free, self.settings.claim_per_endpoint);
+        let unclaimed = places.num_permits() + self.places.available_permits();
+        turn.endpoints.retain(|endpoint| !self.at_cap.has_its_share(*endpoint, unclaimed));
+        if turn.endpoints.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() >= self.swept_until {
+            self.swept.clear();
+        }
+        let token = store::new_id::claim_token();
+        let request = ClaimRequest {
+            endpoints: &turn.endpoints,
+            per_endpoint: u32::from(turn.per_endpoint),
+            total: u32::from(free),
+            worker: &self.settings.name,
+            token,
+            sweep: turn.endpoints.iter().any(|endpoint| self.swept.contains(endpoint)),
+        };
+        self.at_cap.claim_begins();
+        let sent = Instant::now();
+        // Never cut off: what it takes has to be known, to be sent or given back.
+        let batch = self.database.noted(self.database.store().claim_due(&request).await);
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => {
+                self.ring.put_back(&turn.endpoints);
+                return Err(error);
+            }
+        };
+        tell_of_lapses(&batch);
+        for (endpoint, standing) in &batch.endpoints {
+            self.place(*endpoint, *standing);
+        }
+        if !batch.claimed.is_empty() {
+            // The places that nothing was claimed for are free at once.
+            drop(places.split(places.num_permits().saturating_sub(batch.claimed.len())));
+            let claim = Claim::new(token, sent, batch.database_now);
+            let claimed = batch.claimed.into_iter().map(|row| {
+                let share = self.at_cap.take_place(row.endpoint);
+                Claimed { row, share }
+            });
+            self.loader.start(claim, claimed.collect(), places, load);
+        }
+        Ok(())
+    }
+
+    /// Puts an endpoint where its standing belongs.
+    fn place(&mut self, endpoint: EndpointKey, standing: Standing) {
+        match standing {
+            Standing::More => self.ring.add(endpoint),
+            Standing::AtCap => {
+                if self.at_cap.is_stale(endpoint) {
+                    self.ring.add(endpoint);
+                }
+            }
+            Standing::Empty | Standing::Closed => {
+                self.swept.remove(&endpoint);
+            }
+        }
+    }
+}
+
+/// A lapse means that some worker died, or was cut off, with a request that may have gone out.
+fn tell_of_lapses(batch: &ClaimBatch) {
+    let reclaimed = batch.claimed.iter().filter(|claimed| claimed.kind == ClaimKind::Reclaimed);
+    for claimed in reclaimed {
+        tracing::warn!(
+            delivery.id = %claimed.delivery,
+            endpoint.key = %claimed.endpoint,
+            lapsed_worker = claimed.lapsed_worker,
+            lapses = claimed.lapses,
+            "a claim ended without a report and was taken over"
+        );
+    }
+    for lapsed in &batch.set_aside {
+        tracing::warn!(
+            delivery.id = %lapsed.delivery,
+            endpoint.key = %lapsed.endpoint,
+            lapsed_worker = lapsed.lapsed_worker,
+            lapses = lapsed.lapses,
+            kind = ?lapsed.kind,
+            "a claim ended without a report again, and the delivery was set aside"
+        );
+    }
+}

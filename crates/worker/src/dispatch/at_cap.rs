@@ -1,0 +1,198 @@
+//! Endpoints that may take no more just now, and what ends that: all their in-flight slots are taken,
+//! or this worker has given them their share of its places.
+//!
+//! An endpoint's share is what is left free: who holds as many places as are free gets no more until
+//! that changes. So however many endpoints hang, some places stay free for those that do not, and one
+//! endpoint alone gets half of all. (Dynamic thresholds, Choudhury and Hahne 1998.)
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::id::EndpointKey;
+use tokio::sync::Notify;
+
+use super::ring::ENDPOINTS_MAX;
+
+/// Tells the dispatcher that an endpoint at its cap has a free slot again, as far as this worker
+/// freed it. What other workers free is found by the next poll.
+#[derive(Debug, Default)]
+pub(crate) struct AtCap {
+    known: Mutex<Known>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// At cap, as the last claim said.
+    waiting: HashSet<EndpointKey>,
+    /// A slot of theirs was freed since the current claim was sent, so that its answer "at cap" may
+    /// be older than that.
+    freed_since_claim: HashSet<EndpointKey>,
+    /// Were waiting, and are not any more.
+    freed: Vec<EndpointKey>,
+    /// How many places each endpoint holds.
+    held: HashMap<EndpointKey, usize>,
+    /// Hold their share, and come back when they hold no more than this.
+    served: HashMap<EndpointKey, usize>,
+}
+
+/// A place that a delivery of an endpoint holds, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    at_cap: Arc<AtCap>,
+    endpoint: EndpointKey,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.at_cap.place_freed(self.endpoint);
+    }
+}
+
+impl AtCap {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A claim is about to be sent.
+    pub(super) fn claim_begins(&self) {
+        self.known().freed_since_claim.clear();
+    }
+
+    /// A claim answered that the endpoint is at its cap. Answers whether a slot was freed since the
+    /// claim was sent: then it is worth another claim; else it waits.
+    pub(super) fn is_stale(&self, endpoint: EndpointKey) -> bool {
+        let mut known = self.known();
+        if known.freed_since_claim.contains(&endpoint) {
+            return true;
+        }
+        if known.waiting.len() < ENDPOINTS_MAX {
+            known.waiting.insert(endpoint);
+        }
+        false
+    }
+
+    /// A slot of the endpoint was freed by this worker, and the database knows it.
+    pub(crate) fn slot_freed(&self, endpoint: EndpointKey) {
+        let mut known = self.known();
+        // At most as many as requests are open: whatever ends during a claim was begun before it.
+        known.freed_since_claim.insert(endpoint);
+        if known.waiting.remove(&endpoint) {
+            known.freed.push(endpoint);
+            self.freed.notify_one();
+        }
+    }
+
+    /// A delivery of the endpoint takes a place.
+    pub(super) fn take_place(self: &Arc<Self>, endpoint: EndpointKey) -> Share {
+        *self.known().held.entry(endpoint).or_default() += 1;
+        Share { at_cap: Arc::clone(self), endpoint }
+    }
+
+    /// Whether the endpoint holds its share while so many places are free. Then it comes back when a
+    /// quarter of what it holds is free again: claims of a few, and not one for each place.
+    pub(super) fn has_its_share(&self, endpoint: EndpointKey, free: usize) -> bool {
+        let mut known = self.known();
+        let held = known.held.get(&endpoint).copied().unwrap_or_default();
+        if held < free {
+            return false;
+        }
+        known.served.insert(endpoint, held - held.div_ceil(4));
+        true
+    }
+
+    fn place_freed(&self, endpoint: EndpointKey) {
+        let mut known = self.known();
+        let held = known.held.get(&endpoint).copied().unwrap_or_default().saturating_sub(1);
+        if held == 0 {
+            known.held.remove(&endpoint);
+        } else {
+            known.held.insert(endpoint, held);
+        }
+        if known.served.get(&endpoint).is_some_and(|until| held <= *until) {
+            known.served.remove(&endpoint);
+            known.freed.push(endpoint);
+            self.freed.notify_one();
+        }
+    }
+
+    /// Those that waited and have a free slot now.
+    pub(super) fn take_freed(&self) -> Vec<EndpointKey> {
+        std::mem::take(&mut self.known().freed)
+    }
+
+    /// Returns when there is one.
+    pub(super) async fn changed(&self) {
+        self.freed.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const A: EndpointKey = EndpointKey::from_uuid(Uuid::from_u128(1));
+    const B: EndpointKey = EndpointKey::from_uuid(Uuid::from_u128(2));
+
+    #[test]
+    fn an_endpoint_at_its_cap_comes_back_when_one_of_its_requests_ended() {
+        let at_cap = AtCap::default();
+        at_cap.claim_begins();
+        assert!(!at_cap.is_stale(A));
+        at_cap.slot_freed(B);
+        assert!(at_cap.changed().now_or_never().is_none());
+        assert!(at_cap.take_freed().is_empty());
+        at_cap.slot_freed(A);
+        at_cap.slot_freed(A);
+        assert!(at_cap.changed().now_or_never().is_some());
+        assert_eq!(at_cap.take_freed(), [A]);
+        assert!(at_cap.take_freed().is_empty());
+    }
+
+    #[test]
+    fn an_endpoint_holds_at_most_what_is_free_and_comes_back_when_a_quarter_is_done() {
+        let at_cap = Arc::new(AtCap::default());
+        let mut shares: Vec<_> = (0..8).map(|_| at_cap.take_place(A)).collect();
+        assert!(!at_cap.has_its_share(A, 9));
+        assert!(!at_cap.has_its_share(B, 1));
+        assert!(at_cap.has_its_share(A, 8));
+        shares.pop();
+        assert!(at_cap.take_freed().is_empty());
+        shares.pop();
+        assert_eq!(at_cap.take_freed(), [A]);
+        assert!(!at_cap.has_its_share(A, 7));
+        drop(shares);
+        assert!(at_cap.take_freed().is_empty(), "it was told once");
+        assert!(at_cap.known().held.is_empty(), "nothing is kept of who holds nothing");
+    }
+
+    #[test]
+    fn however_many_endpoints_hang_a_place_stays_free() {
+        const PLACES: usize = 1_024;
+        let at_cap = Arc::new(AtCap::default());
+        let mut held = Vec::new();
+        for round in 0..PLACES {
+            for number in 0..100 {
+                let endpoint = EndpointKey::from_uuid(Uuid::from_u128(number));
+                if !at_cap.has_its_share(endpoint, PLACES - held.len()) {
+                    held.push(at_cap.take_place(endpoint));
+                }
+            }
+            assert!(held.len() < PLACES, "all are taken after {round} rounds");
+        }
+        assert!(PLACES - held.len() >= PLACES / 101, "{} are left", PLACES - held.len());
+    }
+
+    #[test]
+    fn a_slot_that_is_freed_while_the_claim_is_under_way_is_not_missed() {
+        let at_cap = AtCap::default();
+        at_cap.claim_begins();
+        at_cap.slot_freed(A);
+        assert!(at_cap.is_stale(A));
+        at_cap.claim_begins();
+        assert!(!at_cap.is_stale(A));
+    }
+}

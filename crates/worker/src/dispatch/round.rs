@@ -1,0 +1,115 @@
+//! When to look for due endpoints, and where to go on.
+
+use std::time::Duration;
+
+use domain::id::EndpointKey;
+use store::delivery::DueQuery;
+use tokio::time::Instant;
+
+/// How many endpoints one look finds at most.
+pub(super) const PAGE: usize = 512;
+
+/// Goes round all endpoints, page by page. A round starts at every poll; the first one after the
+/// sweep interval is a sweep, which also finds what committed late.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// The next round's start.
+    next_at: Instant,
+    sweep_at: Instant,
+    sweep: bool,
+    /// Behind whom this round goes on; `None` between rounds.
+    after: Option<EndpointKey>,
+}
+
+impl Round {
+    /// The first round starts now, and is a sweep: nobody knows what happened before.
+    pub(super) fn starting(now: Instant) -> Self {
+        Self { next_at: now, sweep_at: now, sweep: false, after: None }
+    }
+
+    /// When to look next, if nothing happens before.
+    pub(super) fn next_at(&self) -> Instant {
+        self.next_at
+    }
+
+    /// The next page to look at, if it is time, and `room` for what it may find.
+    ///
+    /// A round that has begun goes on as soon as there is room.
+    pub(super) fn due(&mut self, now: Instant, room: usize) -> Option<DueQuery> {
+        if room < PAGE || (self.after.is_none() && now < self.next_at) {
+            return None;
+        }
+        if self.after.is_none() {
+            self.sweep = now >= self.sweep_at;
+        }
+        let limit = u32::try_from(PAGE).unwrap_or(u32::MAX);
+        Some(DueQuery { after: self.after, limit, sweep: self.sweep })
+    }
+
+    /// Takes in what the page held. The next round is `poll` away, the next sweep `sweep` after the
+    /// start of this one.
+    pub(super) fn found(
+        &mut self,
+        page: &[EndpointKey],
+        now: Instant,
+        poll: Duration,
+        sweep: Duration,
+    ) {
+        if self.sweep && self.after.is_none() {
+            self.sweep_at = now + sweep;
+        }
+        self.after = if page.len() >= PAGE { page.last().copied() } else { None };
+        self.next_at = now + poll;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const POLL: Duration = Duration::from_millis(200);
+    const SWEEP: Duration = Duration::from_secs(15);
+
+    fn page(from: u128, count: usize) -> Vec<EndpointKey> {
+        (from..).take(count).map(|n| EndpointKey::from_uuid(Uuid::from_u128(n))).collect()
+    }
+
+    #[tokio::test]
+    async fn a_round_goes_through_all_pages_and_then_waits_for_the_next_poll() {
+        let start = Instant::now();
+        let mut round = Round::starting(start);
+        let query = round.due(start, PAGE).unwrap();
+        assert_eq!((query.after, query.sweep), (None, true));
+        round.found(&page(0, PAGE), start, POLL, SWEEP);
+        let query = round.due(start, PAGE).unwrap();
+        assert_eq!(query.after, page(0, PAGE).last().copied());
+        assert!(query.sweep);
+        round.found(&page(1_000, 3), start, POLL, SWEEP);
+        assert!(round.due(start, PAGE).is_none());
+        let query = round.due(start + POLL, PAGE).unwrap();
+        assert_eq!((query.after, query.sweep), (None, false));
+    }
+
+    #[tokio::test]
+    async fn a_sweep_comes_after_its_interval_even_beside_many_polls() {
+        let start = Instant::now();
+        let mut round = Round::starting(start);
+        let mut sweeps = Vec::new();
+        for tick in 0..200 {
+            let now = start + POLL * tick;
+            if round.due(now, PAGE).unwrap().sweep {
+                sweeps.push(now - start);
+            }
+            round.found(&[], now, POLL, SWEEP);
+        }
+        assert_eq!(sweeps, [Duration::ZERO, SWEEP, SWEEP * 2]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_looked_for_that_has_no_room() {
+        let now = Instant::now();
+        assert!(Round::starting(now).due(now, PAGE - 1).is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! The recorder: results, in batches, until the database has them.
+//!
+//! What waits while one statement runs forms the next one; a lone result is not delayed. A result is
+//! never dropped while the worker runs: an unreachable database is asked until it answers, the queue
+//! fills, requests keep their places, and so the dispatcher claims less, and then nothing.
+
+mod batch;
+
+use std::collections::VecDeque;
+
+use store::delivery::{Recording, Report};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::batch::take_batch;
+use crate::backoff::Backoff;
+use crate::database::Database;
+
+/// How many statements record at once.
+const FLUSHES_MAX: usize = 2;
+
+/// Takes results and answers when they are recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorder {
+    queue: mpsc::Sender<Entry>,
+}
+
+/// A result that waits, and whom to tell.
+#[derive(Debug)]
+struct Entry {
+    report: Report,
+    told: oneshot::Sender<Recording>,
+}
+
+impl Recorder {
+    /// A recorder and the task that must run behind it. The task ends when the last clone of the
+    /// recorder is dropped and all is recorded, or with `abandon`.
+    pub(crate) fn new(
+        database: Database,
+        batch_max: u16,
+        queue_max: u16,
+        abandon: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (queue, entries) = mpsc::channel(usize::from(queue_max.max(1)));
+        let run = Run { database, batch_max: usize::from(batch_max.max(1)), abandon };
+        (Self { queue }, run.all(entries))
+    }
+
+    /// Records a result. `None` if that was not possible, which is logged.
+    pub(crate) async fn record(&self, report: Report) -> Option<Recording> {
+        let (delivery, token, outcome) = (report.delivery, report.token, report.outcome.clone());
+        let (told, answer) = oneshot::channel();
+        let recording = match self.queue.send(Entry { report, told }).await {
+            Ok(()) => answer.await.ok(),
+            Err(_) => None,
+        };
+        if recording.is_none() {
+            tracing::error!(
+                delivery.id = %delivery,
+                claim.token = %token,
+                outcome = outcome.as_str(),
+                status = outcome.status(),
+                "a result was not recorded; the lease ends its claim, and it is sent again"
+            );
+        }
+        recording
+    }
+}
+
+/// The task behind a recorder.
+#[derive(Debug, Clone)]
+struct Run {
+    database: Database,
+    batch_max: usize,
+    abandon: CancellationToken,
+}
+
+impl Run {
+    async fn all(self, mut entries: mpsc::Receiver<Entry>) {
+        let mut waiting = VecDeque::new();
+        let mut arrived = Vec::with_capacity(self.batch_max);
+        let mut flushes = JoinSet::new();
+        let mut is_open = true;
+        while is_open || !waiting.is_empty() || !flushes.is_empty() {
+            while flushes.len() < FLUSHES_MAX && !waiting.is_empty() {
+                let batch =
+                    take_batch(&mut waiting, self.batch_max, |it: &Entry| it.report.delivery);
+                flushes.spawn(self.clone().flush(batch));
+            }
+            // While a full batch waits, the others wait in the queue, which has a bound.
+            let room = self.batch_max.saturating_sub(waiting.len());
+            tokio::select! {
+                count = entries.recv_many(&mut arrived, room), if is_open && room > 0 => {
+                    is_open = count > 0;
+                    waiting.extend(arrived.drain(..));
+                }
+                Some(ended) = flushes.join_next(), if !flushes.is_empty() => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "recording a batch panicked");
+                    }
+                }
+                () = self.abandon.cancelled() => return,
+            }
+        }
+    }
+
+    /// Records a batch and tells each of its entries, unless the worker is abandoned before.
+    async fn flush(self, batch: Vec<Entry>) {
+        let (reports, told): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|entry| (entry.report, entry.told)).unzip();
+        let recordings = self.abandon.run_until_cancelled(self.write(&reports)).await;
+        for (told, recording) in told.into_iter().zip(recordings.unwrap_or_default()) {
+            if let Some(recording) = recording {
+                // Nobody listens any more if the delivery's task panicked.
+                let _ = told.send(recording);
+            }
+        }
+    }
+
+    /// Records reports, in their order. `None` for one that the database refuses alone as well.
+    async fn write(&self, reports: &[Report]) -> Vec<Option<Recording>> {
+        if let Ok(recordings) = self.write_once(reports).await {
+            return recordings.into_iter().map(Some).collect();
+        }
+        // One of them is at fault, which must not cost the others their results.
+        let mut recordings = Vec::with_capacity(reports.len());
+        for report in reports.chunks(1) {
+            let recorded = self.write_once(report).await.inspect_err(|error| {
+                let delivery = report.first().map(|report| report.delivery.to_string());
+                let error = error.chain();
+                tracing::error!(delivery.id = delivery, error, "a result cannot be recorded");
+            });
+            recordings.push(recorded.ok().and_then(|recorded| recorded.first().copied()));
+        }
+        recordings
+    }
+
+    /// Records reports in one statement, as often as it takes while the database is away.
+    async fn write_once(&self, reports: &[Report]) -> Result<Vec<Recording>, store::StoreError> {
+        let mut backoff = Backoff::of_a_record();
+        loop {
+            let written = self.database.store().record_attempts(reports).await;
+            match self.database.noted(written) {
+                Err(error) if error.is_transient() => backoff.wait().await,
+                answer => return answer,
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A real store whose calls can be made to fail: what a test says happens instead of the call, and
+//! everything else is the store's.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::endpoint::DisabledCause;
+use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use store::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
+use store::delivery::{
+    ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
+    Recording, Replay, Report,
+};
+use store::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use store::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use store::{Page, Store, StoreError};
+
+type Answer<T> = Result<T, StoreError>;
+type Fault = dyn Fn(&str, &[DeliveryId]) -> Answer<()> + Send + Sync;
+
+/// A store with a fault.
+pub(crate) struct FaultyStore {
+    store: Arc<dyn Store>,
+    fault: Box<Fault>,
+}
+
+impl FaultyStore {
+    /// `fault` is asked before each call that a worker makes, with its name and its deliveries.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        fault: impl Fn(&str, &[DeliveryId]) -> Answer<()> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self { store, fault: Box::new(fault) })
+    }
+}
+
+/// The database cannot be reached.
+pub(crate) fn unavailable() -> StoreError {
+    StoreError::Unavailable { operation: "a test", source: "it is away".into() }
+}
+
+/// The database does not take this.
+pub(crate) fn refused() -> StoreError {
+    StoreError::Refused { operation: "a test", source: "it refuses".into() }
+}
+
+impl fmt::Debug for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultyStore").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    async fn check(&self) -> Answer<()> {
+        (self.fault)("check", &[])?;
+        self.store.check().await
+    }
+
+    async fn read_targets(&self, endpoints: &[EndpointKey]) -> Answer<Vec<Target>> {
+        (self.fault)("read_targets", &[])?;
+        self.store.read_targets(endpoints).await
+    }
+
+    async fn disable_endpoint(
+        &self,
+        endpoint: EndpointKey,
+        version: i64,
+        cause: DisabledCause,
+    ) -> Answer<bool> {
+        (self.fault)("disable_endpoint", &[])?;
+        self.store.disable_endpoint(endpoint, version, cause).await
+    }
+
+    async fn read_payloads(&self, of: &[(EndpointKey, SubmissionId)]) -> Answer<Vec<Payload>> {
+        (self.fault)("read_payloads", &[])?;
+        self.store.read_payloads(of).await
+    }
+
+    async fn find_due_endpoints(&self, query: DueQuery) -> Answer<Vec<EndpointKey>> {
+        (self.fault)("find_due_endpoints", &[])?;
+        self.store.find_due_endpoints(query).await
+    }
+
+    async fn claim_due(&self, request: &ClaimRequest<'_>) -> Answer<ClaimBatch> {
+        (self.fault)("claim_due", &[])?;
+        self.store.claim_due(request).await
+    }
+
+    async fn record_attempts(&self, reports: &[Report]) -> Answer<Vec<Recording>> {
+        let deliveries: Vec<DeliveryId> = reports.iter().map(|report| report.delivery).collect();
+        (self.fault)("record_attempts", &deliveries)?;
+        self.store.record_attempts(reports).await
+    }
+
+    async fn give_back(&self, claims: &[HeldClaim]) -> Answer<Vec<DeliveryId>> {
+        let deliveries: Vec<DeliveryId> = claims.iter().map(|claim| claim.delivery).collect();
+        (self.fault)("give_back", &deliveries)?;
+        self.store.give_back(claims).await
+    }
+
+    // What a worker does not call.
+
+    async fn create_api_key(&self, key: &NewApiKey) -> Answer<()> {
+        self.store.create_api_key(key).await
+    }
+
+    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Answer<Option<ApiKey>> {
+        self.store.find_api_key(digest).await
+    }
+
+    async fn has_api_keys(&self) -> Answer<bool> {
+        self.store.has_api_keys().await
+    }
+
+    async fn find_application(&self, id: &PublicId) -> Answer<Option<ApplicationKey>> {
+        self.store.find_application(id).await
+    }
+
+    async fn create_endpoint(&self, endpoint: &NewEndpoint) -> Answer<EndpointCreation> {
+        self.store.create_endpoint(endpoint).await
+    }
+
+    async fn find_endpoint(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Endpoint>> {
+        self.store.find_endpoint(of, id).await
+    }
+
+    async fn list_endpoints(&self, of: ApplicationKey, page: Page) -> Answer<Vec<Endpoint>> {
+        self.store.list_endpoints(of, page).await
+    }
+
+    async fn accept(&self, submissions: &[NewSubmission]) -> Answer<Vec<Acceptance>> {
+        self.store.accept(submissions).await
+    }
+
+    async fn find_submission(
+        &self,
+        of: ApplicationKey,
+        id: SubmissionId,
+    ) -> Answer<Option<Submission>> {
+        self.store.find_submission(of, id).await
+    }
+
+    async fn list_submissions(&self, filter: SubmissionFilter) -> Answer<Vec<Submission>> {
+        self.store.list_submissions(filter).await
+    }
+
+    async fn replay_failed(&self, of: ApplicationKey, id: DeliveryId) -> Answer<Replay> {
+        self.store.replay_failed(of, id).await
+    }
+
+    async fn find_delivery(
+        &self,
+        of: ApplicationKey,
+        id: DeliveryId,
+    ) -> Answer<Option<DeliveryDetail>> {
+        self.store.find_delivery(of, id).await
+    }
+
+    async fn list_deliveries(&self, filter: DeliveryFilter) -> Answer<Vec<DeliveryView>> {
+        self.store.list_deliveries(filter).await
+    }
+}
