@@ -1,0 +1,50 @@
+//! The one Fencepost binary, for one machine and for operators.
+//!
+//! One file a command. A command that serves or proves something starts the same api and worker that
+//! the separate binaries start.
+#![expect(clippy::print_stdout, reason = "a command's answer goes to standard output")]
+
+mod command_line;
+mod demo;
+mod keys;
+mod migrate;
+mod serve;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+
+use crate::command_line::{Command, CommandLine};
+
+fn main() -> ExitCode {
+    let line = CommandLine::parse();
+    // What a person asked for is answered on standard output; beside it only what went wrong is told.
+    match line.command {
+        Command::Serve(_) => process::init_log(),
+        _ => process::init_log_with("warn"),
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let ended = runtime.context("no runtime").and_then(|runtime| {
+        let ended = runtime.block_on(run(line.command));
+        // A look-up of a name may still occupy a thread; it is not waited for.
+        runtime.shutdown_background();
+        ended
+    });
+    match ended {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fencepost: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Serve(args) => serve::run(*args).await,
+        Command::Demo(args) => demo::run(args).await,
+        Command::Migrate(args) => migrate::run(args).await,
+        Command::Keys(args) => keys::run(args).await,
+    }
+}

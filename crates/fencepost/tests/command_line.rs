@@ -1,0 +1,164 @@
+//! The binary as a person starts it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use anyhow::{Context as _, bail, ensure};
+
+fn fencepost(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+    command
+        .current_dir(folder)
+        .env_remove("DATABASE_URL")
+        .env_remove("FENCEPOST_SEALING_KEY")
+        .env("FENCEPOST_LISTEN", "127.0.0.1:0")
+        .env("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0");
+    command
+}
+
+/// A server that is killed with the test.
+struct Server {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(folder: &Path) -> anyhow::Result<Self> {
+        let mut child =
+            fencepost(folder).arg("serve").stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let output = BufReader::new(child.stdout.take().context("its output")?);
+        Ok(Self { child, output })
+    }
+
+    /// Reads lines up to the one that begins with `start`, and answers what follows there.
+    fn line(&mut self, start: &str) -> anyhow::Result<String> {
+        let mut line = String::new();
+        while self.output.read_line(&mut line)? > 0 {
+            if let Some(rest) = line.trim_end().strip_prefix(start) {
+                return Ok(rest.to_owned());
+            }
+            line.clear();
+        }
+        bail!("it ended without a line that begins with {start:?}")
+    }
+
+    fn terminate(mut self) -> anyhow::Result<String> {
+        let id = self.child.id().to_string();
+        ensure!(Command::new("kill").args(["-TERM", &id]).status()?.success());
+        let status = self.child.wait()?;
+        ensure!(status.success(), "{status}");
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest)?;
+        Ok(rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The head and body of an answer, as text.
+fn request(address: &str, request: &str) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn serve_in_an_empty_folder_makes_what_it_needs_and_shows_its_key_once() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut server = Server::start(folder.path())?;
+    let addresses = server.line("listening http://")?;
+    let address = addresses.split(' ').next().context("an address")?;
+    let key = server.line("admin key, shown once: ")?;
+    server.line("try:")?;
+
+    let body = r#"{"id":"orders","url":"https://example.com/hook"}"#;
+    let create = format!(
+        "POST /v1/endpoints HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = request(address, &create)?;
+    ensure!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+
+    let second = fencepost(folder.path()).arg("serve").output()?;
+    ensure!(!second.status.success());
+    ensure!(stderr(&second).contains("another server is using"), "{}", stderr(&second));
+
+    // Operator commands run beside it.
+    let keys = fencepost(folder.path()).args(["keys", "create", "--name", "second"]).output()?;
+    ensure!(keys.status.success(), "{}", stderr(&keys));
+    let second_key = String::from_utf8(keys.stdout)?;
+    let read = format!(
+        "GET /v1/endpoints/orders HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
+         connection: close\r\n\r\n",
+        second_key.trim()
+    );
+    let answer = request(address, &read)?;
+    ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    server.terminate()?;
+
+    let mut again = Server::start(folder.path())?;
+    again.line("listening ")?;
+    let rest = again.terminate()?;
+    ensure!(!rest.contains("admin key"), "a key is shown once: {rest}");
+    Ok(())
+}
+
+#[test]
+fn the_demonstration_on_the_projects_own_samples_ends_well() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let demo = fencepost(folder.path()).args(["demo", "--json", "--fail-rate", "0.5"]).output()?;
+    ensure!(demo.status.success(), "{}", stderr(&demo));
+    let summary: serde_json::Value = serde_json::from_slice(&demo.stdout)?;
+    let submissions = summary["submissions"].as_u64();
+    ensure!(submissions.is_some_and(|count| count >= 12), "{summary}");
+    for count in ["delivered", "verified", "identical"] {
+        ensure!(summary[count].as_u64() == submissions, "{summary}");
+    }
+    ensure!(summary["attempts"].as_u64() > submissions, "{summary}");
+    ensure!(folder.path().read_dir()?.next().is_none(), "it leaves nothing behind");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_what_mends_it() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let refused = |arguments: &[&str], expected: &str| -> anyhow::Result<()> {
+        let output = fencepost(folder.path()).args(arguments).output()?;
+        ensure!(!output.status.success(), "{arguments:?}");
+        let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+        ensure!(text.contains(expected), "{arguments:?}: {text}");
+        Ok(())
+    };
+    refused(&["keys", "create"], "fencepost migrate")?;
+    refused(&["migrate", "status"], "fencepost migrate")?;
+    refused(&["migrate", "--database-url", "mysql://x"], "postgres://")?;
+    refused(&["serve", "--database-url", "postgres://u:pw@h/d"], "FENCEPOST_SEALING_KEY")?;
+    refused(&["demo", "--fail-rate", "1.5"], "between 0 and 1")?;
+    refused(&["demo", "--payloads", "missing.ndjson"], "missing.ndjson")?;
+    Ok(())
+}
+
+#[test]
+fn a_migrated_file_passes_the_status() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let run = |arguments: &[&str]| fencepost(folder.path()).args(arguments).output();
+    ensure!(run(&["migrate"])?.status.success());
+    ensure!(run(&["migrate"])?.status.success(), "again");
+    let status = run(&["migrate", "status"])?;
+    ensure!(status.status.success(), "{}", stderr(&status));
+    Ok(())
+}
