@@ -1,0 +1,9 @@
+//! Deliveries from the api to the receiver, through real processes on a real PostgreSQL.
+
+mod all_payloads;
+mod history;
+mod killed_worker;
+mod lost_database;
+mod outcomes;
+mod service;
+mod stopped_worker;

@@ -1,0 +1,103 @@
+//! Migrating, and refusing a schema that does not fit.
+
+use store::{SCHEMA_VERSION, StoreError};
+
+use crate::fixture::Fixture;
+
+on_both_stores! {
+    a_migrated_database_passes_the_check,
+    migrating_again_and_at_once_ends_well,
+}
+
+async fn a_migrated_database_passes_the_check(db: Fixture) -> anyhow::Result<()> {
+    db.store.check().await?;
+    Ok(())
+}
+
+async fn migrating_again_and_at_once_ends_well(db: Fixture) -> anyhow::Result<()> {
+    let url = db.url().to_owned();
+    let answers = integration_tests::race::race(0..6, move |_, _| {
+        let url = url.clone();
+        async move { Ok(store::migrate(&url).await?) }
+    })
+    .await?;
+    assert_eq!(answers.len(), 6);
+    db.store.check().await?;
+    Ok(())
+}
+
+mod on_postgres {
+    use integration_tests::postgres::TestPostgres;
+    use integration_tests::race::race;
+    use sqlx::{Connection as _, PgConnection};
+    use store::StoreOptions;
+    use store::sealing::{Sealer, SealingKey};
+
+    use super::*;
+
+    fn options() -> anyhow::Result<StoreOptions> {
+        Ok(StoreOptions::new(Sealer::new(SealingKey::generate()?, Vec::new())))
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn six_processes_that_migrate_an_empty_database_at_once_all_end_well()
+    -> anyhow::Result<()> {
+        let server = TestPostgres::shared().await?.database().await?;
+        let scratch = store::postgres::ScratchDatabase::create(server.url()).await?;
+        let url = scratch.url.clone();
+        race(0..6, move |_, _| {
+            let url = url.clone();
+            async move { Ok(store::migrate(&url).await?) }
+        })
+        .await?;
+        let store = store::open(&scratch.url, options()?).await?;
+        store.check().await?;
+        drop(store);
+        store::postgres::drop_scratch(&scratch).await?;
+        assert!(PgConnection::connect(&scratch.url).await.is_err(), "the scratch is dropped");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn an_empty_an_older_and_a_newer_schema_are_refused_with_what_mends_it()
+    -> anyhow::Result<()> {
+        let database = TestPostgres::shared().await?.database().await?;
+        let store = store::open(database.url(), options()?).await?;
+        let mut connection = database.connect().await?;
+        let mut set = async |version: i32, compatible_from: i32| {
+            sqlx::query("update fencepost.schema_version set version = $1, compatible_from = $2")
+                .bind(version)
+                .bind(compatible_from)
+                .execute(&mut connection)
+                .await
+        };
+        set(SCHEMA_VERSION - 1, 1).await?;
+        let error = store.check().await.err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(error.contains("fencepost migrate"), "{error}");
+        set(SCHEMA_VERSION + 5, SCHEMA_VERSION).await?;
+        store.check().await?;
+        set(SCHEMA_VERSION + 5, SCHEMA_VERSION + 1).await?;
+        let error = store.check().await;
+        assert!(matches!(error, Err(StoreError::SchemaTooNew { .. })), "{error:?}");
+        sqlx::query("drop schema fencepost cascade").execute(&mut connection).await?;
+        let error = store.check().await;
+        let outdated = StoreError::SchemaOutdated { found: 0, needed: SCHEMA_VERSION };
+        assert_eq!(error.err().map(|e| e.to_string()), Some(outdated.to_string()));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn an_unreachable_database_is_unavailable_and_the_store_opens_all_the_same()
+    -> anyhow::Result<()> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        let url = format!("postgres://nobody:secret@{}/none", listener.local_addr()?);
+        drop(listener);
+        let mut options = options()?;
+        options.acquire_timeout = std::time::Duration::from_millis(300);
+        let store = store::open(&url, options).await?;
+        let error = store.check().await.err();
+        assert!(error.as_ref().is_some_and(StoreError::is_transient), "{error:?}");
+        assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+# The recipes people run. `.ci/run` runs the same commands in one go, and needs no `just`.
+
+# List the recipes.
+default:
+    @just --list
+
+# Every test. Needs Docker, PostgreSQL 15 or later, or FENCEPOST_TEST_DATABASE_URL.
+test:
+    cargo test --workspace
+
+# The suite on PostgreSQL, real processes and sockets alone.
+test-integration *args:
+    cargo test -p integration-tests {{ args }}
+
+# Warnings are errors.
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Say what rustfmt would change.
+fmt:
+    cargo fmt --all --check
+
+# The API documentation, with broken links as errors.
+docs:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Licences, sources, and who may depend on whom.
+deny:
+    cargo deny check bans licenses sources
+
+# All of the above, as the machines run it.
+ci:
+    .ci/run
+
+# The whole path on a scratch database: submit, deliver, verify. Arguments go to `fencepost demo`.
+demo *args:
+    cargo run --release -- demo {{ args }}
+
+# Run it after a change to a PostgreSQL statement. The old answers are replaced only if every statement is right.
+# Rewrite crates/store/.sqlx from the migrated database that PG_DATABASE_URL names.
+prepare-queries:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    : "${PG_DATABASE_URL:?name a migrated PostgreSQL database}"
+    fresh="$PWD/target/prepared-queries"
+    rm -rf "$fresh"
+    mkdir -p "$fresh" crates/store/.sqlx
+    touch crates/store/src/lib.rs # the macros run only when the crate is compiled
+    SQLX_OFFLINE=false SQLX_OFFLINE_DIR="$fresh" cargo check -p fencepost-store
+    rm -f crates/store/.sqlx/query-*.json
+    mv "$fresh"/query-*.json crates/store/.sqlx/
+    rmdir "$fresh"
