@@ -32,4 +32,4 @@ pub use options::StoreOptions;
 pub use store::{Page, Store};
 
 /// The version of the schema that this build was written for: the number of its newest migration.
-pub const SCHEMA_VERSION: i32 = 3;
+pub const SCHEMA_VERSION: i32 = 5;
