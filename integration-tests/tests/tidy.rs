@@ -25,6 +25,7 @@ mod tidy {
     mod migrations;
     mod names;
     mod repository;
+    mod routes;
     mod source;
     mod statements;
     mod stores;

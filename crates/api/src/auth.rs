@@ -4,11 +4,12 @@
 //! nothing here can be out of date. Only its digest is looked for, so the comparison of secrets is
 //! the database's look-up of a digest, which tells nothing by its timing.
 
-use std::pin::Pin;
-
-use actix_web::dev::Payload;
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::id::ApplicationKey;
 use store::api_key::{API_KEY_PREFIX, ApiKeyDigest, Role};
@@ -17,45 +18,53 @@ use uuid::Uuid;
 use crate::problem::{Code, Problem};
 use crate::routes::State;
 
-/// A caller whose key is known. Every route under `/v1` takes one.
+/// A caller whose key is known and whose role allows the call. A handler takes it from the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     /// The id of the key, for logs.
     pub(crate) key: Uuid,
-    /// What the key may do.
-    pub(crate) role: Role,
     /// Whose endpoints, submissions and deliveries the call is about.
     pub(crate) application: ApplicationKey,
 }
 
+/// Middleware of every call that needs a key: nobody else comes as far as its handler.
+pub(crate) async fn admit<B: MessageBody + 'static>(
+    least: Role,
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, actix_web::Error> {
+    match Caller::of(request.request(), least).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            Ok(next.call(request).await?.map_into_left_body())
+        }
+        Err(problem) => Ok(request.error_response(problem).map_into_right_body()),
+    }
+}
+
 impl Caller {
-    async fn of(state: &State, digest: ApiKeyDigest) -> Result<Self, Problem> {
+    async fn of(request: &HttpRequest, least: Role) -> Result<Self, Problem> {
+        let digest = presented_key(request.headers());
+        let digest = digest.ok_or_else(|| Problem::new(Code::KeyMissing))?;
+        let state = request.app_data::<Data<State>>();
+        let state = state.ok_or_else(|| Problem::internal("the app has no state"))?;
         let key = state.store.find_api_key(&digest).await?;
         let key = key.ok_or_else(|| Problem::new(Code::KeyUnknown))?;
         let application = key.application.unwrap_or(DEFAULT_APPLICATION_KEY);
-        let caller = Self { key: key.id, role: key.role, application };
+        let caller = Self { key: key.id, application };
         tracing::Span::current().record("api_key.id", tracing::field::display(caller.key));
-        caller.require(Role::Admin)?;
-        Ok(caller)
-    }
-
-    fn require(&self, role: Role) -> Result<(), Problem> {
-        if self.role == role { Ok(()) } else { Err(Problem::new(Code::RoleInsufficient)) }
+        if key.role.covers(least) { Ok(caller) } else { Err(Problem::new(Code::RoleInsufficient)) }
     }
 }
 
 impl FromRequest for Caller {
-    type Error = actix_web::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;
+    type Error = Problem;
+    type Future = std::future::Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let digest = presented_key(request.headers());
-        let state = request.app_data::<web::Data<State>>().cloned();
-        Box::pin(async move {
-            let digest = digest.ok_or_else(|| Problem::new(Code::KeyMissing))?;
-            let state = state.ok_or_else(|| Problem::internal("the app has no state"))?;
-            Ok(Self::of(&state, digest).await?)
-        })
+        let caller = request.extensions().get::<Self>().cloned();
+        // Only a call that anyone may make has none: its handler must not ask for one.
+        std::future::ready(caller.ok_or_else(|| Problem::internal("the call needs no key")))
     }
 }
 

@@ -6,8 +6,8 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | `routes` | one file per call, each in the order request, response, handler, tests |
-//! | `auth` | who calls: every `/v1` route takes a `Caller` |
+//! | `routes` | one file per call, each in the order request, response, handler, tests; `table` is the one way to add a call |
+//! | `auth` | who calls, and whether the key's role allows it: checked before every handler |
 //! | `body`, `fields` | reads what a caller sends, within limits, and names what is wrong with it |
 //! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
 //! | `request_log`, `unread_body` | what happens around every request |
@@ -31,5 +31,6 @@ mod settings;
 mod unread_body;
 
 pub use entry::main_entry;
+pub use routes::{DescribedCall, described_calls};
 pub use server::{RunningApi, start};
 pub use settings::{Args, Settings};

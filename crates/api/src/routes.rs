@@ -8,19 +8,19 @@ mod endpoint;
 mod livez;
 mod readyz;
 mod submission;
+mod table;
 
 use std::sync::Arc;
 
-use actix_web::guard::{Any, Get, Head};
-use actix_web::http::Method;
-use actix_web::http::header::{ALLOW, HeaderMap, HeaderValue};
-use actix_web::web::{self, ServiceConfig};
-use actix_web::{Resource, Route};
+use actix_web::http::header::{HeaderMap, HeaderValue};
+use actix_web::web::ServiceConfig;
 use store::Store;
 
+use self::table::{Access, Call};
 use crate::Settings;
 use crate::body::BodyLimit;
-use crate::problem::{Code, Problem};
+
+pub use self::table::DescribedCall;
 
 /// What every route works with.
 #[derive(Debug)]
@@ -45,75 +45,33 @@ impl State {
     }
 }
 
+/// Every call for callers: the table, see [`table`].
+fn calls() -> Vec<Call> {
+    let mut calls = vec![Call::get("/livez", Access::Anyone, livez::live)];
+    calls.extend(delivery::calls());
+    calls.extend(endpoint::calls());
+    calls.extend(submission::calls());
+    calls
+}
+
+/// Every call that is served to callers.
+#[must_use]
+pub fn described_calls() -> Vec<DescribedCall> {
+    calls().iter().map(Call::describe).collect()
+}
+
 /// The routes for callers.
 pub(crate) fn public(config: &mut ServiceConfig) {
-    config
-        .service(resource("/livez", [get(livez::live)]))
-        .configure(endpoint::configure)
-        .configure(submission::configure)
-        .configure(delivery::configure)
-        .default_service(web::to(not_found));
+    table::serve(config, calls());
 }
 
-/// The routes for operators.
+/// The routes for operators, who need no key: the address is private.
 pub(crate) fn private(config: &mut ServiceConfig) {
-    config
-        .service(resource("/livez", [get(livez::live)]))
-        .service(resource("/readyz", [get(readyz::ready)]))
-        .default_service(web::to(not_found));
-}
-
-/// A method of a path, and its handler.
-type Call = (Method, Route);
-
-/// `GET`, and `HEAD` with it (RFC 9110, section 9.1).
-fn get<F, Args>(handler: F) -> Call
-where
-    F: actix_web::Handler<Args>,
-    Args: actix_web::FromRequest + 'static,
-    F::Output: actix_web::Responder + 'static,
-{
-    (Method::GET, web::route().guard(Any(Get()).or(Head())).to(handler))
-}
-
-/// `POST`.
-fn post<F, Args>(handler: F) -> Call
-where
-    F: actix_web::Handler<Args>,
-    Args: actix_web::FromRequest + 'static,
-    F::Output: actix_web::Responder + 'static,
-{
-    (Method::POST, web::post().to(handler))
-}
-
-/// A path with its calls. Every other method answers 405 and names them.
-fn resource<const N: usize>(path: &str, calls: [Call; N]) -> Resource {
-    let mut resource = web::resource(path);
-    let mut allowed = Vec::new();
-    for (method, route) in calls {
-        if method == Method::GET {
-            allowed.push("HEAD".to_owned());
-        }
-        allowed.push(method.to_string());
-        resource = resource.route(route);
-    }
-    let allow = allowed.join(", ");
-    resource.default_service(web::to(move || {
-        let problem = method_not_allowed(&allow);
-        async move { Err::<&str, _>(problem) }
-    }))
-}
-
-fn method_not_allowed(allow: &str) -> Problem {
-    let problem = Problem::new(Code::MethodNotAllowed);
-    match HeaderValue::from_str(allow) {
-        Ok(value) => problem.header(ALLOW, value),
-        Err(_) => problem,
-    }
-}
-
-async fn not_found() -> Result<&'static str, Problem> {
-    Err(Problem::new(Code::NotFound))
+    let calls = vec![
+        Call::get("/livez", Access::Anyone, livez::live),
+        Call::get("/readyz", Access::Anyone, readyz::ready),
+    ];
+    table::serve(config, calls);
 }
 
 /// A header that may be given once. `Err` if it is given more often.

@@ -46,6 +46,16 @@ impl Role {
     /// Every role.
     pub const ALL: [Self; 3] = [Self::Admin, Self::Publish, Self::Read];
 
+    /// Whether it may do all that `least` may: each role may also do what the next one may.
+    #[must_use]
+    pub fn covers(self, least: Self) -> bool {
+        match self {
+            Self::Admin => true,
+            Self::Publish => least != Self::Admin,
+            Self::Read => least == Self::Read,
+        }
+    }
+
     /// The name in answers and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -132,6 +142,16 @@ pub struct ApiKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_admin_may_what_a_publisher_may_and_a_publisher_what_a_reader_may() {
+        use Role::{Admin, Publish, Read};
+        let covered = |role: Role| Role::ALL.map(|least| role.covers(least));
+        assert_eq!(Role::ALL, [Admin, Publish, Read]);
+        assert_eq!(covered(Admin), [true, true, true]);
+        assert_eq!(covered(Publish), [false, true, true]);
+        assert_eq!(covered(Read), [false, false, true]);
+    }
 
     #[test]
     fn a_key_has_256_bits_and_hides_them_from_debug_output() {

@@ -5,21 +5,22 @@ mod get;
 mod list;
 mod replay;
 
-use actix_web::web::ServiceConfig;
 use domain::delivery::{CancelReason, FailureReason};
 use domain::id::{DeliveryId, SubmissionId};
 use serde::Serialize;
+use store::api_key::Role;
 use store::delivery::DeliveryView;
 
-use super::{State, endpoint, get, post, resource};
+use super::{Access, Call, State, endpoint};
 use crate::instant::Instant;
 use crate::problem::{Code, Problem};
 
-pub(super) fn configure(config: &mut ServiceConfig) {
-    config
-        .service(resource("/v1/deliveries", [get(list::list)]))
-        .service(resource("/v1/deliveries/{delivery_id}", [get(get::get)]))
-        .service(resource("/v1/deliveries/{delivery_id}/replay", [post(replay::replay)]));
+pub(super) fn calls() -> Vec<Call> {
+    vec![
+        Call::get("/v1/deliveries", Access::Key(Role::Read), list::list),
+        Call::get("/v1/deliveries/{delivery_id}", Access::Key(Role::Read), get::get),
+        Call::post("/v1/deliveries/{delivery_id}/replay", Access::Key(Role::Admin), replay::replay),
+    ]
 }
 
 /// A delivery as it is answered, without its attempts.

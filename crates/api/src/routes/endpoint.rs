@@ -4,21 +4,23 @@ mod create;
 mod get;
 mod list;
 
-use actix_web::web::ServiceConfig;
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
 use serde::Serialize;
+use store::api_key::Role;
 use store::endpoint::Endpoint;
 
-use super::{State, get, post, resource};
+use super::{Access, Call, State};
 use crate::fields::Fields;
 use crate::instant::Instant;
 use crate::problem::{Code, Problem};
 
-pub(super) fn configure(config: &mut ServiceConfig) {
-    config
-        .service(resource("/v1/endpoints", [get(list::list), post(create::create)]))
-        .service(resource("/v1/endpoints/{endpoint_id}", [get(get::get)]));
+pub(super) fn calls() -> Vec<Call> {
+    vec![
+        Call::get("/v1/endpoints", Access::Key(Role::Read), list::list),
+        Call::post("/v1/endpoints", Access::Key(Role::Admin), create::create),
+        Call::get("/v1/endpoints/{endpoint_id}", Access::Key(Role::Read), get::get),
+    ]
 }
 
 /// An endpoint as it is answered, without its secrets.

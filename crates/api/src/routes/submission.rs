@@ -5,22 +5,32 @@ mod get;
 mod list;
 mod payload;
 
-use actix_web::web::ServiceConfig;
 use domain::id::{ApplicationKey, DeliveryId, SubmissionId};
 use serde::Serialize;
+use store::api_key::Role;
 use store::submission::Submission;
 use uuid::Uuid;
 
-use super::{Repeated, State, endpoint, get, post, resource, single};
+use super::{Access, Call, Repeated, State, endpoint, single};
 use crate::instant::Instant;
 use crate::problem::{Code, Problem};
 
-pub(super) fn configure(config: &mut ServiceConfig) {
-    config
-        .service(resource("/v1/endpoints/{endpoint_id}/submissions", [post(accept::accept)]))
-        .service(resource("/v1/submissions", [get(list::list)]))
-        .service(resource("/v1/submissions/{submission_id}", [get(get::get)]))
-        .service(resource("/v1/submissions/{submission_id}/payload", [get(payload::payload)]));
+pub(super) fn calls() -> Vec<Call> {
+    vec![
+        Call::post(
+            "/v1/endpoints/{endpoint_id}/submissions",
+            Access::Key(Role::Publish),
+            accept::accept,
+        ),
+        Call::get("/v1/submissions", Access::Key(Role::Read), list::list),
+        Call::get("/v1/submissions/{submission_id}", Access::Key(Role::Read), get::get),
+        // Who submits knows payloads; a key that only reads is for dashboards and monitors.
+        Call::get(
+            "/v1/submissions/{submission_id}/payload",
+            Access::Key(Role::Publish),
+            payload::payload,
+        ),
+    ]
 }
 
 /// A submission as it is answered, without its payload.

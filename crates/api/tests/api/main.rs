@@ -7,6 +7,7 @@
     reason = "a test that meets something else has failed"
 )]
 
+mod access;
 mod bodies;
 mod deliveries;
 mod endpoints;
