@@ -9,6 +9,7 @@
 //! | `routes` | one file per call, each in the order request, response, handler, tests; `table` is the one way to add a call |
 //! | `auth` | who calls, and whether the key's role allows it: checked before every handler |
 //! | `body`, `fields` | reads what a caller sends, within limits, and names what is wrong with it |
+//! | `committer` | stores submissions in groups: what arrives during a commit shares the next |
 //! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
 //! | `request_log`, `unread_body` | what happens around every request |
 //! | `server`, `settings` | listens, and stops gracefully |
@@ -19,6 +20,7 @@
 
 mod auth;
 mod body;
+mod committer;
 mod entry;
 mod fields;
 mod instant;
@@ -30,6 +32,7 @@ mod server;
 mod settings;
 mod unread_body;
 
+pub use committer::{CommitLimits, Committer, NotAccepted};
 pub use entry::main_entry;
 pub use routes::{DescribedCall, described_calls};
 pub use server::{RunningApi, start};

@@ -15,6 +15,8 @@ use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
 use store::StoreError;
 
+use crate::committer::NotAccepted;
+
 pub(crate) use code::Code;
 
 /// The media type of every problem.
@@ -82,7 +84,7 @@ impl Problem {
                 WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer error=\"invalid_token\""),
             ),
-            Code::IdempotencyKeyInProgress | Code::DatabaseUnavailable => {
+            Code::IdempotencyKeyInProgress | Code::DatabaseUnavailable | Code::Overloaded => {
                 problem.header(RETRY_AFTER, HeaderValue::from_static("1"))
             }
             _ => problem,
@@ -174,8 +176,24 @@ impl ResponseError for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&StoreError> for Problem {
+    fn from(error: &StoreError) -> Self {
         let code = if error.is_transient() { Code::DatabaseUnavailable } else { Code::Internal };
         Self::new(code).caused_by(error.chain())
+    }
+}
+
+impl From<NotAccepted> for Problem {
+    fn from(why: NotAccepted) -> Self {
+        match why {
+            NotAccepted::QueueFull => Self::new(Code::Overloaded),
+            NotAccepted::Failed(error) => Self::from(error.as_ref()),
+            NotAccepted::Lost => Self::internal("a flush ended without an answer"),
+        }
     }
 }
 
@@ -227,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_waiting_mends_says_how_long_to_wait() {
-        for code in [Code::IdempotencyKeyInProgress, Code::DatabaseUnavailable] {
+        for code in [Code::IdempotencyKeyInProgress, Code::DatabaseUnavailable, Code::Overloaded] {
             let (head, _) = rendered(&Problem::new(code));
             assert_eq!(head.headers().get("retry-after").unwrap(), "1", "{}", code.as_str());
         }

@@ -17,8 +17,8 @@ use actix_web::web::ServiceConfig;
 use store::Store;
 
 use self::table::{Access, Call};
-use crate::Settings;
 use crate::body::BodyLimit;
+use crate::{Committer, Settings};
 
 pub use self::table::DescribedCall;
 
@@ -27,6 +27,8 @@ pub use self::table::DescribedCall;
 pub(crate) struct State {
     /// All state there is.
     pub(crate) store: Arc<dyn Store>,
+    /// The one way to store a submission.
+    pub(crate) committer: Committer,
     /// The limits.
     pub(crate) settings: Settings,
 }

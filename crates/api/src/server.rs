@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::context::TokioContext;
 use tokio_util::sync::CancellationToken;
 
-use crate::Settings;
 use crate::routes::{self, State};
+use crate::{Committer, Settings};
 use crate::{request_log, unread_body};
 
 /// The most open connections of the private address.
@@ -68,7 +68,8 @@ pub fn start(
     store: Arc<dyn Store>,
     stop: CancellationToken,
 ) -> anyhow::Result<RunningApi> {
-    let state = Data::new(State { store, settings });
+    let committer = Committer::new(Arc::clone(&store), settings.commit);
+    let state = Data::new(State { store, committer, settings });
     let settings = &state.settings;
     // Should one of the two end on its own, the other ends with it.
     let stop = stop.child_token();

@@ -7,6 +7,8 @@ use std::time::Duration;
 use domain::destination::AddressPolicy;
 use process::AddressPolicyArgs;
 
+use crate::CommitLimits;
+
 /// The largest body limit that can be configured: 64 MiB.
 const BODY_LIMIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -37,6 +39,8 @@ pub struct Settings {
     pub workers: NonZeroUsize,
     /// How long requests in flight may go on once the api stops. Whole seconds, 30 by default.
     pub shutdown_timeout: Duration,
+    /// How submissions share commits.
+    pub commit: CommitLimits,
     /// Where endpoints may lead.
     pub address_policy: AddressPolicy,
 }
@@ -55,6 +59,7 @@ impl Default for Settings {
             connections_max: 1024,
             workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             shutdown_timeout: Duration::from_secs(30),
+            commit: CommitLimits::default(),
             address_policy: AddressPolicy::default(),
         }
     }

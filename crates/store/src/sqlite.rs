@@ -74,6 +74,10 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
+    fn writers_max(&self) -> usize {
+        1
+    }
+
     async fn check(&self) -> Result<(), StoreError> {
         schema::check::check(&self.readers).await
     }

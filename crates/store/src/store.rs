@@ -29,6 +29,11 @@ pub struct Page {
 /// is dropped leaves no transaction open.
 #[async_trait]
 pub trait Store: std::fmt::Debug + Send + Sync + 'static {
+    /// How many writers the database lets work at once.
+    fn writers_max(&self) -> usize {
+        usize::MAX
+    }
+
     /// Reaches the database and compares its schema with this build.
     async fn check(&self) -> Result<(), StoreError>;
 

@@ -74,6 +74,7 @@ codes! {
 
     // The service.
     DatabaseUnavailable, "database_unavailable", SERVICE_UNAVAILABLE, "the database is not available: send the request again, with the same `Idempotency-Key` if it has one";
+    Overloaded, "overloaded", SERVICE_UNAVAILABLE, "more requests wait than the service takes: send it again later, with the same `Idempotency-Key` if it has one";
     NotReady, "not_ready", SERVICE_UNAVAILABLE, "the service cannot work, see `detail`";
     Internal, "internal", INTERNAL_SERVER_ERROR, "something is wrong inside the service, its log says what";
 }

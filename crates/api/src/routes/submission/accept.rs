@@ -44,14 +44,12 @@ pub(super) async fn accept(
     let payload = body::read(&request, payload, state.payload_limit()).await?;
     let endpoint = endpoint::find(&state, caller.application, &endpoint_id).await?;
     let submission = parse(request.headers(), endpoint.key, payload)?;
-    let acceptances = state.store.accept(std::slice::from_ref(&submission)).await?;
-    match acceptances.into_iter().next() {
-        Some(Acceptance::Accepted(accepted)) => Ok(accepted_answer(accepted, &endpoint_id, false)),
-        Some(Acceptance::Replayed(original)) => Ok(accepted_answer(original, &endpoint_id, true)),
-        Some(Acceptance::Conflicted) => Err(Problem::new(Code::IdempotencyKeyReused)),
-        Some(Acceptance::KeyInProgress) => Err(Problem::new(Code::IdempotencyKeyInProgress)),
-        Some(Acceptance::EndpointMissing) => Err(Problem::new(Code::EndpointNotFound)),
-        None => Err(Problem::internal("the store answered for no submission")),
+    match state.committer.accept(submission).await? {
+        Acceptance::Accepted(accepted) => Ok(accepted_answer(accepted, &endpoint_id, false)),
+        Acceptance::Replayed(original) => Ok(accepted_answer(original, &endpoint_id, true)),
+        Acceptance::Conflicted => Err(Problem::new(Code::IdempotencyKeyReused)),
+        Acceptance::KeyInProgress => Err(Problem::new(Code::IdempotencyKeyInProgress)),
+        Acceptance::EndpointMissing => Err(Problem::new(Code::EndpointNotFound)),
     }
 }
 

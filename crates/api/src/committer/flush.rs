@@ -1,0 +1,68 @@
+//! One flush: a batch is stored in one transaction, and each of its submissions is answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::submission::{Acceptance, NewSubmission};
+use store::{Store, StoreError};
+use tokio::time::Instant;
+
+use super::{NotAccepted, Waiting};
+
+/// How often a flush is tried while the database gives no answer.
+const TRIES: u32 = 3;
+/// The wait after the first try; each later one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+/// No further try begins later than this. Whoever waited longer for a connection knows enough.
+const TRIED_WITHIN: Duration = Duration::from_secs(3);
+
+pub(super) async fn flush(store: Arc<dyn Store>, batch: Vec<Waiting>) {
+    let (submissions, answers): (Vec<_>, Vec<_>) =
+        batch.into_iter().map(|waiting| (waiting.submission, waiting.answer)).unzip();
+    match accept(store.as_ref(), &submissions).await {
+        Ok(acceptances) => {
+            for (answer, acceptance) in answers.into_iter().zip(acceptances) {
+                // Whoever went away is not told.
+                let _ = answer.send(Ok(acceptance));
+            }
+        }
+        // One of them is bad. The others are not, and get their verdict.
+        Err(error) if !error.is_transient() && submissions.len() > 1 => {
+            tracing::warn!(error = error.chain(), "a flush was refused; its rows go singly");
+            for (answer, submission) in answers.into_iter().zip(&submissions) {
+                let alone = accept(store.as_ref(), std::slice::from_ref(submission)).await;
+                let alone = alone.map(|answers| answers.into_iter().next());
+                let _ = answer.send(match alone {
+                    Ok(Some(acceptance)) => Ok(acceptance),
+                    Ok(None) => Err(NotAccepted::Lost),
+                    Err(error) => Err(NotAccepted::Failed(Arc::new(error))),
+                });
+            }
+        }
+        Err(error) => {
+            let error = Arc::new(error);
+            for answer in answers {
+                let _ = answer.send(Err(NotAccepted::Failed(Arc::clone(&error))));
+            }
+        }
+    }
+}
+
+/// The ids stay the same, so a try that was committed and whose answer was lost is recognised.
+async fn accept(
+    store: &dyn Store,
+    submissions: &[NewSubmission],
+) -> Result<Vec<Acceptance>, StoreError> {
+    let began = Instant::now();
+    let mut wait = FIRST_WAIT;
+    for _ in 1..TRIES {
+        match store.accept(submissions).await {
+            Err(error) if error.is_transient() && began.elapsed() < TRIED_WITHIN => {
+                tokio::time::sleep(wait).await;
+                wait *= 2;
+            }
+            answer => return answer,
+        }
+    }
+    store.accept(submissions).await
+}
