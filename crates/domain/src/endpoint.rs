@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::delivery::retry::{OVERLOAD_FLOOR_DEFAULT, RetrySchedule};
+use crate::rate_limit::RateLimit;
 
 /// How long an endpoint's name may be, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 200;
@@ -84,6 +85,10 @@ pub struct SettingsDraft {
     pub final_statuses: Vec<u16>,
     /// How many requests may be open at once. 1 to 1,000, 32 by default.
     pub in_flight_max: u16,
+    /// How many submissions are taken. 600 per 60 s by default.
+    pub ingest_rate: RateLimit,
+    /// Whether the form route takes submissions for it, without a key. Not by default.
+    pub public_ingest: bool,
 }
 
 impl Default for SettingsDraft {
@@ -95,6 +100,8 @@ impl Default for SettingsDraft {
             overload_floor: OVERLOAD_FLOOR_DEFAULT,
             final_statuses: Vec::new(),
             in_flight_max: 32,
+            ingest_rate: RateLimit::INGEST_DEFAULT,
+            public_ingest: false,
         }
     }
 }
@@ -160,6 +167,18 @@ impl EndpointSettings {
     #[must_use]
     pub fn in_flight_max(&self) -> u16 {
         self.0.in_flight_max
+    }
+
+    /// How many submissions are taken.
+    #[must_use]
+    pub fn ingest_rate(&self) -> RateLimit {
+        self.0.ingest_rate
+    }
+
+    /// Whether the form route takes submissions for it, without a key.
+    #[must_use]
+    pub fn public_ingest(&self) -> bool {
+        self.0.public_ingest
     }
 }
 

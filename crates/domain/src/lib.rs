@@ -11,6 +11,7 @@
 //! | [`delivery`] | the states of a delivery, and what an outcome means for it |
 //! | [`destination`] | where a request may go |
 //! | [`signing`] | how a request is signed and verified (Standard Webhooks) |
+//! | [`rate_limit`] | how many of the reserved units are within a limit |
 //! | [`id`] | the identifiers of all of these |
 #![deny(missing_docs)]
 
@@ -19,5 +20,6 @@ pub mod delivery;
 pub mod destination;
 pub mod endpoint;
 pub mod id;
+pub mod rate_limit;
 pub mod signing;
 pub mod submission;

@@ -4,6 +4,7 @@ use domain::delivery::{CancelReason, Failure, FailureReason, Outcome, StateName}
 use domain::endpoint::DisabledCause;
 
 use crate::api_key::Role;
+use crate::rate_limit::Limiter;
 
 /// The number of a state.
 #[must_use]
@@ -121,6 +122,16 @@ pub fn of_role(role: Role) -> i16 {
 #[must_use]
 pub fn role(code: i16) -> Option<Role> {
     Role::ALL.into_iter().find(|role| of_role(*role) == code)
+}
+
+/// The number of a limiter.
+#[must_use]
+pub fn of_limiter(limiter: Limiter) -> i16 {
+    match limiter {
+        Limiter::Source => 1,
+        Limiter::Endpoint => 2,
+        Limiter::Key => 3,
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod hex;
 pub mod new_id;
 mod open;
 mod options;
+pub mod rate_limit;
 pub mod sealing;
 mod store;
 pub mod submission;

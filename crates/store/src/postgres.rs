@@ -12,6 +12,7 @@ mod delivery;
 mod endpoint;
 mod errors;
 mod pool;
+mod rate_limit;
 mod retry;
 mod schema;
 mod submission;
@@ -27,6 +28,7 @@ use crate::delivery::{
     Recording, Replay, Report,
 };
 use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use crate::{Page, Store, StoreError, StoreOptions};
 
@@ -184,5 +186,13 @@ impl Store for PostgresStore {
         filter: DeliveryFilter,
     ) -> Result<Vec<DeliveryView>, StoreError> {
         delivery::list::list(&self.general, filter).await
+    }
+
+    async fn reserve(&self, reservations: &[Reservation]) -> Result<Vec<Reserved>, StoreError> {
+        rate_limit::reserve::reserve(&self.general, reservations).await
+    }
+
+    async fn sweep_rate_limits(&self, batch: u32) -> Result<u64, StoreError> {
+        rate_limit::sweep::sweep(&self.general, batch).await
     }
 }

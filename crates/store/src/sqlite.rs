@@ -16,6 +16,7 @@ mod delivery;
 mod endpoint;
 mod errors;
 mod pool;
+mod rate_limit;
 mod schema;
 mod server_lock;
 mod submission;
@@ -35,6 +36,7 @@ use crate::delivery::{
     Recording, Replay, Report,
 };
 use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use crate::{Page, SCHEMA_VERSION, Store, StoreError, StoreOptions};
 
@@ -203,5 +205,13 @@ impl Store for SqliteStore {
         filter: DeliveryFilter,
     ) -> Result<Vec<DeliveryView>, StoreError> {
         delivery::list::list(&self.readers, filter).await
+    }
+
+    async fn reserve(&self, reservations: &[Reservation]) -> Result<Vec<Reserved>, StoreError> {
+        rate_limit::reserve::reserve(&self.writer, reservations).await
+    }
+
+    async fn sweep_rate_limits(&self, batch: u32) -> Result<u64, StoreError> {
+        rate_limit::sweep::sweep(&self.writer, batch).await
     }
 }

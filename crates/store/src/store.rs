@@ -12,6 +12,7 @@ use crate::delivery::{
 };
 use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
 use crate::error::StoreError;
+use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 
 /// Which part of a list.
@@ -135,4 +136,14 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         &self,
         filter: DeliveryFilter,
     ) -> Result<Vec<DeliveryView>, StoreError>;
+
+    /// Reserves units of rate limits in the windows of the database's clock, and answers for each
+    /// how many of them are within its limit, in the order of the input.
+    ///
+    /// Every unit is counted, those over the limit too. After an error they may have been.
+    async fn reserve(&self, reservations: &[Reservation]) -> Result<Vec<Reserved>, StoreError>;
+
+    /// Deletes up to `batch` counters of windows that are over, and answers how many it deleted.
+    /// Fewer than `batch` means that none is left.
+    async fn sweep_rate_limits(&self, batch: u32) -> Result<u64, StoreError>;
 }

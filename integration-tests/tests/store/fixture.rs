@@ -15,13 +15,14 @@ use domain::endpoint::{EndpointSettings, SettingsDraft};
 use domain::id::{ClaimToken, DeliveryId, EndpointKey, PublicId};
 use domain::signing::SigningSecret;
 use domain::submission::{ContentType, IdempotencyKey};
-use store::Store;
 use store::delivery::{
     ClaimBatch, ClaimRequest, ClaimedDelivery, DeliveryDetail, DueQuery, Evidence, HeldClaim,
     Recording, Report,
 };
 use store::endpoint::{Endpoint, EndpointCreation, NewEndpoint};
+use store::sealing::{Sealer, SealingKey};
 use store::submission::{Acceptance, Accepted, NewSubmission};
+use store::{Store, StoreOptions};
 use time::OffsetDateTime;
 
 /// A row of `deliveries`, or of `settled_deliveries`, as it stands in the table.
@@ -74,6 +75,12 @@ impl Fixture {
     pub(crate) async fn sqlite() -> anyhow::Result<Self> {
         let (store, database) = sqlite::Sqlite::open().await?;
         Ok(Self { store, database: Database::Sqlite(database) })
+    }
+
+    /// The same database opened once more, with connections of its own.
+    pub(crate) async fn another_store(&self) -> anyhow::Result<Arc<dyn Store>> {
+        let sealer = Sealer::new(SealingKey::generate()?, Vec::new());
+        Ok(store::open(self.url(), StoreOptions::new(sealer)).await?)
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -195,6 +202,11 @@ impl Fixture {
         forward!(self.count(table))
     }
 
+    /// Beginning and end of a counter's window, in microseconds since 1970.
+    pub(crate) async fn rate_limit_window(&self, subject: &str) -> anyhow::Result<(i64, i64)> {
+        forward!(self.rate_limit_window(subject))
+    }
+
     // Aging.
 
     /// Ends the lease that the delivery is under.
@@ -219,6 +231,11 @@ impl Fixture {
     /// Sets the schedule's `paused_until` an hour ahead, or clears it.
     pub(crate) async fn pause(&self, endpoint: &Endpoint, paused: bool) -> anyhow::Result<()> {
         forward!(self.pause(endpoint.key, paused))
+    }
+
+    /// Shifts every window of the counters of rate limits into the past.
+    pub(crate) async fn age_rate_limits(&self, by: Duration) -> anyhow::Result<()> {
+        forward!(self.age_rate_limits(by))
     }
 
     /// Marks endpoint and schedule row as deleted, as DELETE will.

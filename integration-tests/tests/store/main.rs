@@ -28,6 +28,7 @@ mod claim;
 mod endpoints;
 mod fence;
 mod lapses;
+mod rate_limits;
 mod reading;
 mod replay;
 mod schema;

@@ -7,6 +7,7 @@ use domain::delivery::StateName;
 use domain::delivery::retry::RetrySchedule;
 use domain::endpoint::{EndpointSettings, SettingsDraft};
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use domain::rate_limit::RateLimit;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -44,6 +45,11 @@ fn duration(column: i64) -> Option<Duration> {
     u64::try_from(column).ok().map(Duration::from_millis)
 }
 
+/// A rate limit of two columns: units, and the window in milliseconds.
+fn rate_limit(units: i32, window_ms: i64) -> Option<RateLimit> {
+    RateLimit::new(u32::try_from(units).ok()?, duration(window_ms)?).ok()
+}
+
 pub(super) fn deliveries(ids: Vec<Uuid>) -> Vec<DeliveryId> {
     ids.into_iter().map(DeliveryId::from_uuid).collect()
 }
@@ -57,6 +63,9 @@ pub(super) struct SettingsColumns {
     pub overload_floor_ms: i64,
     pub final_statuses: Vec<i16>,
     pub in_flight_max: i16,
+    pub ingest_rate: i32,
+    pub ingest_rate_ms: i64,
+    pub public_ingest: bool,
 }
 
 impl SettingsColumns {
@@ -80,6 +89,9 @@ impl SettingsColumns {
                 .collect::<Option<Vec<_>>>()
                 .ok_or_else(|| bad("final_statuses"))?,
             in_flight_max: unsigned(self.in_flight_max).ok_or_else(|| bad("in_flight_max"))?,
+            ingest_rate: rate_limit(self.ingest_rate, self.ingest_rate_ms)
+                .ok_or_else(|| bad("ingest_rate"))?,
+            public_ingest: self.public_ingest,
         })
         .map_err(|error| bad(error.field))
     }
@@ -101,6 +113,9 @@ pub(super) struct EndpointRow {
     pub overload_floor_ms: i64,
     pub final_statuses: Vec<i16>,
     pub in_flight_max: i16,
+    pub ingest_rate: i32,
+    pub ingest_rate_ms: i64,
+    pub public_ingest: bool,
     pub created_at: OffsetDateTime,
 }
 
@@ -115,6 +130,9 @@ impl TryFrom<EndpointRow> for Endpoint {
             overload_floor_ms: row.overload_floor_ms,
             final_statuses: row.final_statuses,
             in_flight_max: row.in_flight_max,
+            ingest_rate: row.ingest_rate,
+            ingest_rate_ms: row.ingest_rate_ms,
+            public_ingest: row.public_ingest,
         };
         let cause = |code| {
             codes::disabled_cause(code)

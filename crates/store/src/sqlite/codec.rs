@@ -7,6 +7,7 @@ use domain::delivery::StateName;
 use domain::delivery::retry::RetrySchedule;
 use domain::endpoint::{EndpointSettings, SettingsDraft};
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use domain::rate_limit::RateLimit;
 use serde_json::Value;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -69,6 +70,11 @@ fn duration(column: i64) -> Option<Duration> {
     u64::try_from(column).ok().map(Duration::from_millis)
 }
 
+/// A rate limit of two columns: units, and the window in milliseconds.
+fn rate_limit(units: i64, window_ms: i64) -> Option<RateLimit> {
+    RateLimit::new(u32::try_from(units).ok()?, duration(window_ms)?).ok()
+}
+
 /// Numbers as a JSON array.
 pub(super) fn json_of_numbers(numbers: impl IntoIterator<Item = i64>) -> String {
     numbers.into_iter().collect::<Value>().to_string()
@@ -110,6 +116,9 @@ pub(super) struct SettingsColumns {
     pub(super) overload_floor_ms: i64,
     pub(super) final_statuses: String,
     pub(super) in_flight_max: i64,
+    pub(super) ingest_rate: i64,
+    pub(super) ingest_rate_ms: i64,
+    pub(super) public_ingest: bool,
 }
 
 impl SettingsColumns {
@@ -125,6 +134,9 @@ impl SettingsColumns {
             final_statuses: serde_json::from_str(&self.final_statuses)
                 .map_err(|_| bad("final_statuses"))?,
             in_flight_max: u16::try_from(self.in_flight_max).map_err(|_| bad("in_flight_max"))?,
+            ingest_rate: rate_limit(self.ingest_rate, self.ingest_rate_ms)
+                .ok_or_else(|| bad("ingest_rate"))?,
+            public_ingest: self.public_ingest,
         })
         .map_err(|error| bad(error.field))
     }

@@ -13,6 +13,7 @@ use store::delivery::{
     Recording, Replay, Report,
 };
 use store::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use store::rate_limit::{Reservation, Reserved};
 use store::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use store::{Page, Store, StoreError};
 
@@ -100,7 +101,16 @@ impl Store for FaultyStore {
         self.store.give_back(claims).await
     }
 
+    async fn sweep_rate_limits(&self, batch: u32) -> Answer<u64> {
+        (self.fault)("sweep_rate_limits", &[])?;
+        self.store.sweep_rate_limits(batch).await
+    }
+
     // What a worker does not call.
+
+    async fn reserve(&self, reservations: &[Reservation]) -> Answer<Vec<Reserved>> {
+        self.store.reserve(reservations).await
+    }
 
     async fn create_api_key(&self, key: &NewApiKey) -> Answer<()> {
         self.store.create_api_key(key).await

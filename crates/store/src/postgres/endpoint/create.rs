@@ -8,7 +8,7 @@ use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, secret_row};
-use crate::postgres::codec::{EndpointRow, millis, millis_i32};
+use crate::postgres::codec::{EndpointRow, integer, millis, millis_i32};
 use crate::postgres::errors::store_error;
 use crate::sealing::Sealer;
 
@@ -36,13 +36,14 @@ pub(in crate::postgres) async fn create(
         WITH e AS (
             INSERT INTO fencepost.endpoints (
                 key, application, id, url, name, deadline_ms, connect_deadline_ms,
-                retry_schedule_ms, overload_floor_ms, final_statuses, in_flight_max
+                retry_schedule_ms, overload_floor_ms, final_statuses, in_flight_max, ingest_rate,
+                ingest_rate_ms, public_ingest
             )
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $16, $17, $18)
             ON CONFLICT (application, id) DO NOTHING
             RETURNING key, application, id, url, name, disabled_cause, version, deadline_ms,
                 connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
-                in_flight_max, created_at
+                in_flight_max, ingest_rate, ingest_rate_ms, public_ingest, created_at
         ), s AS (
             INSERT INTO fencepost.endpoint_schedule (endpoint, cap, lease_ms)
             SELECT key, $11, $12 FROM e
@@ -52,7 +53,7 @@ pub(in crate::postgres) async fn create(
         )
         SELECT key, application, id, url, name, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
-            in_flight_max, created_at
+            in_flight_max, ingest_rate, ingest_rate_ms, public_ingest, created_at
         FROM e",
         new.key.as_uuid(),
         new.application.as_uuid(),
@@ -69,6 +70,9 @@ pub(in crate::postgres) async fn create(
         secret_id,
         kept.bytes,
         kept.key_id,
+        integer(settings.ingest_rate().units()),
+        millis(settings.ingest_rate().window()),
+        settings.public_ingest(),
     )
     .fetch_optional(pool)
     .await

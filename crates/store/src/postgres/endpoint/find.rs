@@ -18,7 +18,7 @@ pub(in crate::postgres) async fn find(
         "-- postgres::endpoint::find
         SELECT key, application, id, url, name, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
-            in_flight_max, created_at
+            in_flight_max, ingest_rate, ingest_rate_ms, public_ingest, created_at
         FROM fencepost.endpoints
         WHERE application = $1 AND id = $2 AND deleted_at IS NULL",
         application.as_uuid(),

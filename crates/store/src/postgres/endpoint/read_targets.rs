@@ -23,7 +23,7 @@ pub(in crate::postgres) async fn read_targets(
         r#"-- postgres::endpoint::read_targets
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
-            s.ids AS "secret_ids!", s.sealed AS "sealed!", s.sealing_keys AS "sealing_keys!"
+            e.ingest_rate, e.ingest_rate_ms, e.public_ingest, s.ids AS "secret_ids!", s.sealed AS "sealed!", s.sealing_keys AS "sealing_keys!"
         FROM fencepost.endpoints e
         CROSS JOIN LATERAL (
             SELECT coalesce(array_agg(x.id ORDER BY x.created_at DESC, x.id DESC), '{}') AS ids,
@@ -54,6 +54,9 @@ pub(in crate::postgres) async fn read_targets(
                 overload_floor_ms: row.overload_floor_ms,
                 final_statuses: row.final_statuses,
                 in_flight_max: row.in_flight_max,
+                ingest_rate: row.ingest_rate,
+                ingest_rate_ms: row.ingest_rate_ms,
+                public_ingest: row.public_ingest,
             };
             Ok(Target {
                 endpoint,

@@ -54,13 +54,14 @@ async fn insert_endpoint(
         "-- sqlite::endpoint::create::insert_endpoint
         INSERT INTO endpoints (
             key, application, id, url, name, deadline_ms, connect_deadline_ms, retry_schedule_ms,
-            overload_floor_ms, final_statuses, in_flight_max, created_at, updated_at
+            overload_floor_ms, final_statuses, in_flight_max, ingest_rate,
+            ingest_rate_ms, public_ingest, created_at, updated_at
         )
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15)
         ON CONFLICT (application, id) DO NOTHING
         RETURNING key, application, id, url, name, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
-            in_flight_max, created_at",
+            in_flight_max, ingest_rate, ingest_rate_ms, public_ingest, created_at",
     )
     .bind(new.key.as_uuid())
     .bind(new.application.as_uuid())
@@ -73,6 +74,9 @@ async fn insert_endpoint(
     .bind(millis(settings.overload_floor()))
     .bind(json_of_numbers(statuses))
     .bind(settings.in_flight_max())
+    .bind(settings.ingest_rate().units())
+    .bind(millis(settings.ingest_rate().window()))
+    .bind(settings.public_ingest())
     .bind(UnixMicros(tx.now()))
     .fetch_all(tx.connection())
     .await?;

@@ -17,7 +17,7 @@ pub(in crate::sqlite) async fn find(
         "-- sqlite::endpoint::find
         SELECT key, application, id, url, name, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
-            in_flight_max, created_at
+            in_flight_max, ingest_rate, ingest_rate_ms, public_ingest, created_at
         FROM endpoints
         WHERE application = ?1 AND id = ?2 AND deleted_at IS NULL",
     )

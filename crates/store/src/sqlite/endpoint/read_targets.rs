@@ -36,7 +36,7 @@ pub(in crate::sqlite) async fn read_targets(
         "-- sqlite::endpoint::read_targets
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
-            s.id AS secret, s.sealed, s.sealing_key
+            e.ingest_rate, e.ingest_rate_ms, e.public_ingest, s.id AS secret, s.sealed, s.sealing_key
         FROM endpoints e
         LEFT JOIN endpoint_secrets s ON s.endpoint = e.key AND s.kind = 1
             AND (s.retires_at IS NULL

@@ -1,0 +1,4 @@
+//! Statements over `rate_limit_counters`.
+
+pub(super) mod reserve;
+pub(super) mod sweep;
