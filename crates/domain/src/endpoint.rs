@@ -1,9 +1,22 @@
 //! Endpoints: the settings of one receiver, with their limits.
 
+mod change;
+mod event_pattern;
+mod header;
+mod signing_schemes;
+
 use std::time::Duration;
 
 use crate::delivery::retry::{OVERLOAD_FLOOR_DEFAULT, RetrySchedule};
 use crate::rate_limit::RateLimit;
+
+pub use change::SettingsChange;
+pub use event_pattern::{EVENT_PATTERNS_MAX, EventPatterns, EventPatternsError};
+pub use header::{
+    CustomHeaders, HEADER_NAME_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX,
+    HeaderError, REDACTED, is_reserved,
+};
+pub use signing_schemes::SigningSchemes;
 
 /// How long an endpoint's name may be, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 200;
@@ -15,6 +28,9 @@ pub const DEADLINE_MAX: Duration = Duration::from_secs(30);
 pub const IN_FLIGHT_MAX: u16 = 1_000;
 /// The longest overload floor.
 pub const OVERLOAD_FLOOR_MAX: Duration = Duration::from_hours(24);
+
+/// The longest pause that is given as a duration.
+pub const PAUSE_MAX: Duration = Duration::from_hours(366 * 24);
 
 /// Why an endpoint takes no deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,8 +101,12 @@ pub struct SettingsDraft {
     pub final_statuses: Vec<u16>,
     /// How many requests may be open at once. 1 to 1,000, 32 by default.
     pub in_flight_max: u16,
-    /// How many submissions are taken. 600 per 60 s by default.
+    /// How many requests may be sent in a window. No limit by default.
+    pub delivery_rate: Option<RateLimit>,
+    /// How many submissions are taken in a window. 600 in 60 s by default.
     pub ingest_rate: RateLimit,
+    /// Which signatures deliveries carry. `v1` by default.
+    pub signing: SigningSchemes,
     /// Whether the form route takes submissions for it, without a key. Not by default.
     pub public_ingest: bool,
 }
@@ -100,7 +120,9 @@ impl Default for SettingsDraft {
             overload_floor: OVERLOAD_FLOOR_DEFAULT,
             final_statuses: Vec::new(),
             in_flight_max: 32,
+            delivery_rate: None,
             ingest_rate: RateLimit::INGEST_DEFAULT,
+            signing: SigningSchemes::V1,
             public_ingest: false,
         }
     }
@@ -111,8 +133,9 @@ impl Default for SettingsDraft {
 pub struct EndpointSettings(SettingsDraft);
 
 impl EndpointSettings {
-    /// Accepts the draft, or names the first field that breaks a limit.
-    pub fn new(draft: SettingsDraft) -> Result<Self, SettingsError> {
+    /// Accepts the draft, or names the first field that breaks a limit. Statuses are put in order, each
+    /// once.
+    pub fn new(mut draft: SettingsDraft) -> Result<Self, SettingsError> {
         let refuse =
             |field, message: &str| Err(SettingsError { field, message: message.to_owned() });
         if !(DEADLINE_MIN..=DEADLINE_MAX).contains(&draft.deadline) {
@@ -130,6 +153,8 @@ impl EndpointSettings {
         if draft.final_statuses.iter().any(|s| !(300..=599).contains(s)) {
             return refuse("final_statuses", "may only list statuses from 300 to 599");
         }
+        draft.final_statuses.sort_unstable();
+        draft.final_statuses.dedup();
         Ok(Self(draft))
     }
 
@@ -169,10 +194,22 @@ impl EndpointSettings {
         self.0.in_flight_max
     }
 
-    /// How many submissions are taken.
+    /// How many requests may be sent in a window.
+    #[must_use]
+    pub fn delivery_rate(&self) -> Option<RateLimit> {
+        self.0.delivery_rate
+    }
+
+    /// How many submissions are taken in a window.
     #[must_use]
     pub fn ingest_rate(&self) -> RateLimit {
         self.0.ingest_rate
+    }
+
+    /// Which signatures deliveries carry.
+    #[must_use]
+    pub fn signing(&self) -> SigningSchemes {
+        self.0.signing
     }
 
     /// Whether the form route takes submissions for it, without a key.
@@ -211,6 +248,13 @@ mod tests {
         assert_eq!(refused(|d| d.in_flight_max = 0), "in_flight_max");
         assert_eq!(refused(|d| d.in_flight_max = 1_001), "in_flight_max");
         assert_eq!(refused(|d| d.final_statuses = vec![204]), "final_statuses");
+    }
+
+    #[test]
+    fn final_statuses_stand_in_order_each_once() {
+        let final_statuses = vec![422, 404, 422];
+        let draft = SettingsDraft { final_statuses, ..SettingsDraft::default() };
+        assert_eq!(EndpointSettings::new(draft).unwrap().final_statuses(), [404, 422]);
     }
 
     #[test]

@@ -12,12 +12,14 @@
 //! | [`destination`] | where a request may go |
 //! | [`signing`] | how a request is signed and verified (Standard Webhooks) |
 //! | [`rate_limit`] | how many of the reserved units are within a limit |
+//! | [`duration`] | how durations are written |
 //! | [`id`] | the identifiers of all of these |
 #![deny(missing_docs)]
 
 pub mod application;
 pub mod delivery;
 pub mod destination;
+pub mod duration;
 pub mod endpoint;
 pub mod id;
 pub mod rate_limit;

@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use time::OffsetDateTime;
+
 /// The most units that a limit may allow per window.
 pub const RATE_UNITS_MAX: u32 = 1_000_000;
 /// The shortest window.
@@ -69,6 +71,23 @@ impl RateLimit {
         Duration::new(seconds, since_epoch.subsec_nanos())
     }
 
+    /// How many units of the window that `now` is in were used, of a counter that stands at `used` in
+    /// the window that began at `start`.
+    ///
+    /// A window that began later than this one counts as this one: a clock that was set back, or a
+    /// limit that got a longer window, must not open a fresh budget.
+    #[must_use]
+    pub fn used(self, now: OffsetDateTime, start: Option<OffsetDateTime>, used: u32) -> u32 {
+        if start.is_some_and(|start| start >= self.window_start(now)) { used } else { 0 }
+    }
+
+    /// When the window began that `now` is in.
+    #[must_use]
+    pub fn window_start(self, now: OffsetDateTime) -> OffsetDateTime {
+        let since_epoch = (now - OffsetDateTime::UNIX_EPOCH).try_into().unwrap_or_default();
+        now - self.elapsed(since_epoch)
+    }
+
     /// How many of `reserved` units were within the limit, the counter standing at `used` with them.
     /// First come, first served: those before them have theirs.
     #[must_use]
@@ -109,6 +128,17 @@ mod tests {
         assert_eq!(limit(1, 60).elapsed(at), Duration::from_millis(500));
         assert_eq!(limit(1, 50).elapsed(at), Duration::from_millis(20_500));
         assert_eq!(limit(1, 60).elapsed(Duration::from_secs(180)), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_an_earlier_window_used_is_over_and_what_a_later_one_used_is_not() {
+        use time::macros::datetime;
+        let now = datetime!(2026-01-02 03:04:05.6 UTC);
+        assert_eq!(limit(5, 60).window_start(now), datetime!(2026-01-02 03:04 UTC));
+        assert_eq!(limit(5, 60).used(now, None, 5), 0);
+        assert_eq!(limit(5, 60).used(now, Some(datetime!(2026-01-02 03:03 UTC)), 5), 0);
+        assert_eq!(limit(5, 60).used(now, Some(datetime!(2026-01-02 03:04 UTC)), 5), 5);
+        assert_eq!(limit(5, 60).used(now, Some(datetime!(2026-01-02 03:05 UTC)), 5), 5);
     }
 
     #[test]

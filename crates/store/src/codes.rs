@@ -1,7 +1,7 @@
 //! The numbers that stand for names in the tables. Added to, never changed.
 
 use domain::delivery::{CancelReason, Failure, FailureReason, Outcome, StateName};
-use domain::endpoint::DisabledCause;
+use domain::endpoint::{DisabledCause, SigningSchemes};
 
 use crate::api_key::Role;
 use crate::rate_limit::Limiter;
@@ -108,6 +108,22 @@ pub fn disabled_cause(code: i16) -> Option<DisabledCause> {
         .find(|cause| of_disabled_cause(*cause) == code)
 }
 
+/// The number of an endpoint's signature schemes.
+#[must_use]
+pub fn of_signing(schemes: SigningSchemes) -> i16 {
+    match schemes {
+        SigningSchemes::V1 => 1,
+        SigningSchemes::V1a => 2,
+        SigningSchemes::Both => 3,
+    }
+}
+
+/// The signature schemes of a number.
+#[must_use]
+pub fn signing(code: i16) -> Option<SigningSchemes> {
+    SigningSchemes::ALL.into_iter().find(|schemes| of_signing(*schemes) == code)
+}
+
 /// The number of a role.
 #[must_use]
 pub fn of_role(role: Role) -> i16 {
@@ -155,10 +171,14 @@ mod tests {
             assert_eq!(outcome_name(of_failure(f)), Some(f.as_str()));
         }
         assert_eq!(outcome_name(1), Some("answered"));
+        for s in SigningSchemes::ALL {
+            assert_eq!(signing(of_signing(s)), Some(s));
+        }
         for r in Role::ALL {
             assert_eq!(role(of_role(r)), Some(r));
         }
         for number in [0, -1, 99] {
+            assert!(signing(number).is_none());
             assert!(state(number).is_none() && outcome_name(number).is_none());
         }
     }

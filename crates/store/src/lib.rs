@@ -18,6 +18,7 @@ pub mod new_id;
 mod open;
 mod options;
 pub mod rate_limit;
+pub mod sealed_headers;
 pub mod sealing;
 mod store;
 pub mod submission;

@@ -27,7 +27,9 @@ use crate::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
     Recording, Replay, Report,
 };
-use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::endpoint::{
+    Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
+};
 use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use crate::{Page, Store, StoreError, StoreOptions};
@@ -91,7 +93,7 @@ impl Store for PostgresStore {
         application: ApplicationKey,
         id: &PublicId,
     ) -> Result<Option<Endpoint>, StoreError> {
-        endpoint::find::find(&self.general, application, id).await
+        endpoint::find::find(&self.general, &self.options.sealer, application, id).await
     }
 
     async fn list_endpoints(
@@ -99,7 +101,43 @@ impl Store for PostgresStore {
         application: ApplicationKey,
         page: Page,
     ) -> Result<Vec<Endpoint>, StoreError> {
-        endpoint::list::list(&self.general, application, page).await
+        endpoint::list::list(&self.general, &self.options.sealer, application, page).await
+    }
+
+    async fn update_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+        change: &EndpointChange,
+    ) -> Result<EndpointUpdate, StoreError> {
+        let sealer = &self.options.sealer;
+        endpoint::update::update(&self.general, sealer, application, id, change).await
+    }
+
+    async fn delete_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<bool, StoreError> {
+        endpoint::delete::delete(&self.general, application, id).await
+    }
+
+    async fn pause_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+        pause: Pause,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        let sealer = &self.options.sealer;
+        endpoint::pause::pause(&self.general, sealer, application, id, pause).await
+    }
+
+    async fn enable_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        endpoint::enable::enable(&self.general, &self.options.sealer, application, id).await
     }
 
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {

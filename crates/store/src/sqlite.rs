@@ -35,7 +35,9 @@ use crate::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
     Recording, Replay, Report,
 };
-use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::endpoint::{
+    Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
+};
 use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use crate::{Page, SCHEMA_VERSION, Store, StoreError, StoreOptions};
@@ -112,7 +114,7 @@ impl Store for SqliteStore {
         application: ApplicationKey,
         id: &PublicId,
     ) -> Result<Option<Endpoint>, StoreError> {
-        endpoint::find::find(&self.readers, application, id).await
+        endpoint::find::find(&self.readers, &self.options.sealer, application, id).await
     }
 
     async fn list_endpoints(
@@ -120,7 +122,43 @@ impl Store for SqliteStore {
         application: ApplicationKey,
         page: Page,
     ) -> Result<Vec<Endpoint>, StoreError> {
-        endpoint::list::list(&self.readers, application, page).await
+        endpoint::list::list(&self.readers, &self.options.sealer, application, page).await
+    }
+
+    async fn update_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+        change: &EndpointChange,
+    ) -> Result<EndpointUpdate, StoreError> {
+        let sealer = &self.options.sealer;
+        endpoint::update::update(&self.writer, sealer, application, id, change).await
+    }
+
+    async fn delete_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<bool, StoreError> {
+        endpoint::delete::delete(&self.writer, application, id).await
+    }
+
+    async fn pause_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+        pause: Pause,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        let sealer = &self.options.sealer;
+        endpoint::pause::pause(&self.writer, sealer, application, id, pause).await
+    }
+
+    async fn enable_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        endpoint::enable::enable(&self.writer, &self.options.sealer, application, id).await
     }
 
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {

@@ -10,7 +10,9 @@ use crate::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
     Recording, Replay, Report,
 };
-use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use crate::endpoint::{
+    Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
+};
 use crate::error::StoreError;
 use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
@@ -67,6 +69,37 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         application: ApplicationKey,
         page: Page,
     ) -> Result<Vec<Endpoint>, StoreError>;
+
+    /// Changes what the change names of the live endpoint with this id, and leaves the rest. Changes of
+    /// one endpoint happen one after another, and the last one stays.
+    async fn update_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+        change: &EndpointChange,
+    ) -> Result<EndpointUpdate, StoreError>;
+
+    /// Marks the live endpoint with this id as deleted. Answers whether there was one.
+    async fn delete_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<bool, StoreError>;
+
+    /// Lets nothing be claimed of the live endpoint with this id until the pause is over.
+    async fn pause_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+        pause: Pause,
+    ) -> Result<Option<Endpoint>, StoreError>;
+
+    /// Enables the live endpoint with this id, whatever disabled it, and ends its pause.
+    async fn enable_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Endpoint>, StoreError>;
 
     /// What a worker needs to send to these endpoints. Deleted ones are left out.
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError>;

@@ -80,6 +80,8 @@ impl Service {
             id: PublicId::parse(id)?,
             url: DestinationUrl::parse(url, &policy)?,
             name: None,
+            event_types: None,
+            headers: domain::endpoint::CustomHeaders::default(),
             settings: EndpointSettings::new(draft)?,
             secret: SigningSecret::from_slice(&SECRET)?,
         };

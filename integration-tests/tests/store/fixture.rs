@@ -11,7 +11,7 @@ use bytes::Bytes;
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::{FailureReason, Outcome, Verdict};
 use domain::destination::{AddressPolicy, DestinationUrl};
-use domain::endpoint::{EndpointSettings, SettingsDraft};
+use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft};
 use domain::id::{ClaimToken, DeliveryId, EndpointKey, PublicId};
 use domain::signing::SigningSecret;
 use domain::submission::{ContentType, IdempotencyKey};
@@ -252,6 +252,8 @@ pub(crate) fn new_endpoint() -> anyhow::Result<NewEndpoint> {
         id: PublicId::of_endpoint(key),
         url: DestinationUrl::parse(URL, &AddressPolicy::default())?,
         name: None,
+        event_types: None,
+        headers: CustomHeaders::default(),
         settings: EndpointSettings::default(),
         secret: SigningSecret::from_slice(&[7; 24])?,
     })

@@ -25,6 +25,7 @@ macro_rules! on_both_stores {
 
 mod accept;
 mod claim;
+mod endpoint_changes;
 mod endpoints;
 mod fence;
 mod lapses;

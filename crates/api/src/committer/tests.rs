@@ -35,6 +35,8 @@ impl Bench {
             id: PublicId::parse("e").unwrap(),
             url: DestinationUrl::parse("https://example.com/", &AddressPolicy::default()).unwrap(),
             name: None,
+            event_types: None,
+            headers: domain::endpoint::CustomHeaders::default(),
             settings: domain::endpoint::EndpointSettings::default(),
             secret: SigningSecret::from_slice(&[7; 32]).unwrap(),
         };

@@ -149,6 +149,8 @@ impl Service {
             id: id.clone(),
             url: DestinationUrl::parse(url, &loopback())?,
             name: None,
+            event_types: None,
+            headers: domain::endpoint::CustomHeaders::default(),
             settings: super::endpoint_settings()?,
             secret,
         };

@@ -1,20 +1,20 @@
 //! Rows of PostgreSQL and what they mean.
 
+mod endpoint;
+
 use std::fmt::Display;
 use std::time::Duration;
 
 use domain::delivery::StateName;
-use domain::delivery::retry::RetrySchedule;
-use domain::endpoint::{EndpointSettings, SettingsDraft};
-use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
-use domain::rate_limit::RateLimit;
+use domain::id::{DeliveryId, EndpointKey, SubmissionId};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::delivery::DeliveryView;
-use crate::endpoint::Endpoint;
 use crate::submission::Submission;
 use crate::{StoreError, codes};
+
+pub(super) use endpoint::{EndpointRow, SettingsColumns};
 
 /// The error for a value that no statement of ours writes.
 pub(super) fn corrupt(table: &'static str, column: &'static str, row: impl Display) -> StoreError {
@@ -45,111 +45,8 @@ fn duration(column: i64) -> Option<Duration> {
     u64::try_from(column).ok().map(Duration::from_millis)
 }
 
-/// A rate limit of two columns: units, and the window in milliseconds.
-fn rate_limit(units: i32, window_ms: i64) -> Option<RateLimit> {
-    RateLimit::new(u32::try_from(units).ok()?, duration(window_ms)?).ok()
-}
-
 pub(super) fn deliveries(ids: Vec<Uuid>) -> Vec<DeliveryId> {
     ids.into_iter().map(DeliveryId::from_uuid).collect()
-}
-
-/// The columns of `endpoints` that settings are made of.
-#[derive(Debug)]
-pub(super) struct SettingsColumns {
-    pub deadline_ms: i32,
-    pub connect_deadline_ms: i32,
-    pub retry_schedule_ms: Vec<i64>,
-    pub overload_floor_ms: i64,
-    pub final_statuses: Vec<i16>,
-    pub in_flight_max: i16,
-    pub ingest_rate: i32,
-    pub ingest_rate_ms: i64,
-    pub public_ingest: bool,
-}
-
-impl SettingsColumns {
-    pub(super) fn settings(self, endpoint: Uuid) -> Result<EndpointSettings, StoreError> {
-        let bad = |column| corrupt("endpoints", column, endpoint);
-        let delays = self.retry_schedule_ms.into_iter().map(duration).collect::<Option<Vec<_>>>();
-        let unsigned = |status: i16| u16::try_from(status).ok();
-        EndpointSettings::new(SettingsDraft {
-            deadline: duration(self.deadline_ms.into()).ok_or_else(|| bad("deadline_ms"))?,
-            connect_deadline: duration(self.connect_deadline_ms.into())
-                .ok_or_else(|| bad("connect_deadline_ms"))?,
-            retry_schedule: delays
-                .and_then(|delays| RetrySchedule::new(delays).ok())
-                .ok_or_else(|| bad("retry_schedule_ms"))?,
-            overload_floor: duration(self.overload_floor_ms)
-                .ok_or_else(|| bad("overload_floor_ms"))?,
-            final_statuses: self
-                .final_statuses
-                .into_iter()
-                .map(unsigned)
-                .collect::<Option<Vec<_>>>()
-                .ok_or_else(|| bad("final_statuses"))?,
-            in_flight_max: unsigned(self.in_flight_max).ok_or_else(|| bad("in_flight_max"))?,
-            ingest_rate: rate_limit(self.ingest_rate, self.ingest_rate_ms)
-                .ok_or_else(|| bad("ingest_rate"))?,
-            public_ingest: self.public_ingest,
-        })
-        .map_err(|error| bad(error.field))
-    }
-}
-
-/// A row of `endpoints`.
-#[derive(Debug)]
-pub(super) struct EndpointRow {
-    pub key: Uuid,
-    pub application: Uuid,
-    pub id: String,
-    pub url: String,
-    pub name: Option<String>,
-    pub disabled_cause: Option<i16>,
-    pub version: i64,
-    pub deadline_ms: i32,
-    pub connect_deadline_ms: i32,
-    pub retry_schedule_ms: Vec<i64>,
-    pub overload_floor_ms: i64,
-    pub final_statuses: Vec<i16>,
-    pub in_flight_max: i16,
-    pub ingest_rate: i32,
-    pub ingest_rate_ms: i64,
-    pub public_ingest: bool,
-    pub created_at: OffsetDateTime,
-}
-
-impl TryFrom<EndpointRow> for Endpoint {
-    type Error = StoreError;
-
-    fn try_from(row: EndpointRow) -> Result<Self, StoreError> {
-        let settings = SettingsColumns {
-            deadline_ms: row.deadline_ms,
-            connect_deadline_ms: row.connect_deadline_ms,
-            retry_schedule_ms: row.retry_schedule_ms,
-            overload_floor_ms: row.overload_floor_ms,
-            final_statuses: row.final_statuses,
-            in_flight_max: row.in_flight_max,
-            ingest_rate: row.ingest_rate,
-            ingest_rate_ms: row.ingest_rate_ms,
-            public_ingest: row.public_ingest,
-        };
-        let cause = |code| {
-            codes::disabled_cause(code)
-                .ok_or_else(|| corrupt("endpoints", "disabled_cause", row.key))
-        };
-        Ok(Self {
-            key: EndpointKey::from_uuid(row.key),
-            application: ApplicationKey::from_uuid(row.application),
-            id: PublicId::parse(&row.id).map_err(|_| corrupt("endpoints", "id", row.key))?,
-            url: row.url,
-            name: row.name,
-            disabled: row.disabled_cause.map(cause).transpose()?,
-            settings: settings.settings(row.key)?,
-            version: row.version,
-            created_at: row.created_at,
-        })
-    }
 }
 
 /// A row of `submissions` with its endpoint's public id.

@@ -1,7 +1,11 @@
 //! Endpoints.
 
 pub(super) mod create;
+pub(super) mod delete;
 pub(super) mod disable;
+pub(super) mod enable;
 pub(super) mod find;
 pub(super) mod list;
+pub(super) mod pause;
 pub(super) mod read_targets;
+pub(super) mod update;

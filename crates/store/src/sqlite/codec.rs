@@ -1,13 +1,13 @@
 //! Rows of SQLite and what they mean.
 
+mod endpoint;
+
 use std::fmt::Display;
 use std::time::Duration;
 
 use domain::delivery::StateName;
 use domain::delivery::retry::RetrySchedule;
-use domain::endpoint::{EndpointSettings, SettingsDraft};
-use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
-use domain::rate_limit::RateLimit;
+use domain::id::{DeliveryId, EndpointKey, SubmissionId};
 use serde_json::Value;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -17,9 +17,10 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::delivery::DeliveryView;
-use crate::endpoint::Endpoint;
 use crate::submission::Submission;
 use crate::{StoreError, codes};
+
+pub(super) use endpoint::{EndpointRow, SettingsColumns, json_of_texts};
 
 /// An instant as it is stored: microseconds since 1970.
 ///
@@ -70,11 +71,6 @@ fn duration(column: i64) -> Option<Duration> {
     u64::try_from(column).ok().map(Duration::from_millis)
 }
 
-/// A rate limit of two columns: units, and the window in milliseconds.
-fn rate_limit(units: i64, window_ms: i64) -> Option<RateLimit> {
-    RateLimit::new(u32::try_from(units).ok()?, duration(window_ms)?).ok()
-}
-
 /// Numbers as a JSON array.
 pub(super) fn json_of_numbers(numbers: impl IntoIterator<Item = i64>) -> String {
     numbers.into_iter().collect::<Value>().to_string()
@@ -105,76 +101,6 @@ pub(super) fn retry_schedule(json: &str, endpoint: Uuid) -> Result<RetrySchedule
         .map(|delays| delays.into_iter().map(Duration::from_millis).collect())
         .and_then(|delays| RetrySchedule::new(delays).ok())
         .ok_or_else(|| corrupt("endpoints", "retry_schedule_ms", endpoint))
-}
-
-/// The columns of `endpoints` that settings are made of.
-#[derive(Debug, FromRow)]
-pub(super) struct SettingsColumns {
-    pub(super) deadline_ms: i64,
-    pub(super) connect_deadline_ms: i64,
-    pub(super) retry_schedule_ms: String,
-    pub(super) overload_floor_ms: i64,
-    pub(super) final_statuses: String,
-    pub(super) in_flight_max: i64,
-    pub(super) ingest_rate: i64,
-    pub(super) ingest_rate_ms: i64,
-    pub(super) public_ingest: bool,
-}
-
-impl SettingsColumns {
-    pub(super) fn settings(self, endpoint: Uuid) -> Result<EndpointSettings, StoreError> {
-        let bad = |column| corrupt("endpoints", column, endpoint);
-        EndpointSettings::new(SettingsDraft {
-            deadline: duration(self.deadline_ms).ok_or_else(|| bad("deadline_ms"))?,
-            connect_deadline: duration(self.connect_deadline_ms)
-                .ok_or_else(|| bad("connect_deadline_ms"))?,
-            retry_schedule: retry_schedule(&self.retry_schedule_ms, endpoint)?,
-            overload_floor: duration(self.overload_floor_ms)
-                .ok_or_else(|| bad("overload_floor_ms"))?,
-            final_statuses: serde_json::from_str(&self.final_statuses)
-                .map_err(|_| bad("final_statuses"))?,
-            in_flight_max: u16::try_from(self.in_flight_max).map_err(|_| bad("in_flight_max"))?,
-            ingest_rate: rate_limit(self.ingest_rate, self.ingest_rate_ms)
-                .ok_or_else(|| bad("ingest_rate"))?,
-            public_ingest: self.public_ingest,
-        })
-        .map_err(|error| bad(error.field))
-    }
-}
-
-/// A row of `endpoints`.
-#[derive(Debug, FromRow)]
-pub(super) struct EndpointRow {
-    key: Uuid,
-    application: Uuid,
-    id: String,
-    url: String,
-    name: Option<String>,
-    disabled_cause: Option<i16>,
-    version: i64,
-    #[sqlx(flatten)]
-    settings: SettingsColumns,
-    created_at: UnixMicros,
-}
-
-impl TryFrom<EndpointRow> for Endpoint {
-    type Error = StoreError;
-
-    fn try_from(row: EndpointRow) -> Result<Self, StoreError> {
-        let bad = |column| corrupt("endpoints", column, row.key);
-        let cause = |code| codes::disabled_cause(code).ok_or_else(|| bad("disabled_cause"));
-        Ok(Self {
-            key: EndpointKey::from_uuid(row.key),
-            application: ApplicationKey::from_uuid(row.application),
-            id: PublicId::parse(&row.id).map_err(|_| bad("id"))?,
-            url: row.url,
-            name: row.name,
-            disabled: row.disabled_cause.map(cause).transpose()?,
-            settings: row.settings.settings(row.key)?,
-            version: row.version,
-            created_at: row.created_at.0,
-        })
-    }
 }
 
 /// A row of `submissions` with its endpoint's public id.

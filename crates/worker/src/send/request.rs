@@ -1,9 +1,12 @@
-//! The request: the stored bytes, and headers that are all ours.
+//! The request: the stored bytes, headers that are ours, and those that the endpoint's owner adds.
 //!
-//! `content-type` as it was stored, `content-length`, the three headers of Standard Webhooks, and
-//! `user-agent`. The client adds `host` and `accept: */*`, and nothing else.
+//! Ours are `content-type` as it was stored, `content-length`, the three headers of Standard Webhooks,
+//! and `user-agent`. The client adds `host` and `accept: */*`, and nothing else. No header of the owner
+//! takes the place of one of these, also not one that was stored under other rules: reserved names are
+//! left out, and ours are set last.
 
 use domain::delivery::Failure;
+use domain::endpoint::{HEADERS_MAX, is_reserved};
 use domain::signing::{WEBHOOK_ID, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP, signature_header};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Request, Url};
@@ -43,7 +46,16 @@ fn headers(
     let timestamp = at.unix_timestamp();
     let signature = signature_header(secrets, &id, timestamp, &payload.payload);
 
-    let mut headers = HeaderMap::with_capacity(6);
+    let custom = target.headers.as_ref().map_err(|why| unsendable(why.clone()))?;
+    let mut headers = HeaderMap::with_capacity(6 + HEADERS_MAX);
+    for (name, value) in custom.expose().filter(|(name, _)| !is_reserved(name)) {
+        let header = HeaderName::from_bytes(name.as_bytes()).ok();
+        let Some((header, mut value)) = header.zip(HeaderValue::from_str(value).ok()) else {
+            return Err(unsendable(format!("the header {name:?} cannot be sent")));
+        };
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
     let mut set = |name: HeaderName, value: &str| match HeaderValue::from_str(value) {
         Ok(value) => {
             headers.insert(name, value);
@@ -63,7 +75,7 @@ fn headers(
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use domain::endpoint::EndpointSettings;
+    use domain::endpoint::{CustomHeaders, EndpointSettings};
     use domain::id::{EndpointKey, PublicId, SubmissionId};
     use domain::signing::{SigningSecret, verify};
     use uuid::Uuid;
@@ -78,6 +90,7 @@ mod tests {
             settings: EndpointSettings::default(),
             version: 1,
             secrets,
+            headers: Ok(CustomHeaders::default()),
         }
     }
 
@@ -134,6 +147,52 @@ mod tests {
             let refused = headers(&target, &payload(content_type, b""), AT).unwrap_err();
             assert_eq!(refused.failure, Failure::Unsendable);
             assert!(refused.detail.contains(word), "{}", refused.detail);
+        }
+    }
+
+    fn stored(headers: &[(&str, &str)]) -> CustomHeaders {
+        let own = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned().into());
+        CustomHeaders::of_stored(headers.iter().map(own).collect())
+    }
+
+    /// Case C070.
+    #[test]
+    fn headers_of_the_owner_are_sent_and_never_take_the_place_of_ours() {
+        let old_rules = [
+            ("webhook-signature", "v1,AAAA"),
+            ("webhook-id", "x"),
+            ("content-type", "text/html"),
+            ("content-length", "0"),
+            ("host", "internal"),
+            ("connection", "close, webhook-signature"),
+            ("transfer-encoding", "chunked"),
+            ("user-agent", "x"),
+        ];
+        let owns = [("authorization", "Bearer hunter2"), ("x-team", "a b")];
+        let plain = headers(&target(Ok(vec![secret(1)])), &payload("a/b", b"1"), AT).unwrap();
+        let mut target = target(Ok(vec![secret(1)]));
+        target.headers = Ok(stored(&[&old_rules[..], &owns].concat()));
+        let mut built = headers(&target, &payload("a/b", b"1"), AT).unwrap();
+        assert!(!format!("{built:?}").contains("hunter2"), "{built:?}");
+        for (name, value) in owns {
+            assert_eq!(built.remove(name).unwrap(), value);
+        }
+        assert_eq!(built, plain);
+    }
+
+    #[test]
+    fn headers_that_cannot_be_read_or_written_keep_the_request_back() {
+        for (custom, word) in [
+            (Err("the headers cannot be unsealed".to_owned()), "unsealed"),
+            (Ok(stored(&[("x y", "hunter2")])), "x y"),
+            (Ok(stored(&[("x", "hunter2\r\n")])), "\"x\""),
+        ] {
+            let mut target = target(Ok(vec![secret(1)]));
+            target.headers = custom;
+            let refused = headers(&target, &payload("a/b", b""), AT).unwrap_err();
+            assert_eq!(refused.failure, Failure::Unsendable);
+            assert!(refused.detail.contains(word), "{}", refused.detail);
+            assert!(!refused.detail.contains("hunter2"), "{}", refused.detail);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What comes back, however broken: the head decides, the body is evidence.
 
 use domain::delivery::{Failure, Outcome};
+use domain::endpoint::CustomHeaders;
 use domain::signing::verify;
 use tokio::time::Instant;
 
@@ -57,6 +58,25 @@ async fn the_request_carries_the_stored_bytes_our_headers_and_nothing_else() {
     );
     assert_eq!(verified, Ok(()));
     assert_eq!(lines.len(), 8, "{head}");
+}
+
+/// Case C070, on the wire.
+#[tokio::test]
+async fn custom_headers_arrive_once_beside_ours() {
+    let mut receiver = Receiver::playing([head("content-length: 0\r\n")]).await;
+    let mut target = target(&receiver.url());
+    let own = [("X-Api-Key", "k 1"), ("Authorization", "Bearer t")];
+    let own = own.map(|(name, value)| (name.to_owned(), value.to_owned().into()));
+    target.headers = Ok(CustomHeaders::parse(own).unwrap());
+    assert_eq!(sender().send(&target, &payload(), AT).await.outcome, OK);
+    let request = receiver.requests().remove(0);
+    let head = String::from_utf8_lossy(&request).to_ascii_lowercase();
+    for line in ["\r\nx-api-key: k 1\r\n", "\r\nauthorization: bearer t\r\n"] {
+        assert_eq!(head.matches(line).count(), 1, "{head}");
+    }
+    for name in ["webhook-id", "webhook-timestamp", "webhook-signature", "content-type", "host"] {
+        assert_eq!(head.matches(&format!("\r\n{name}: ")).count(), 1, "{name} in {head}");
+    }
 }
 
 /// Case C015: what follows a 2xx head changes nothing.

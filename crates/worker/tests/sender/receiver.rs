@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::destination::AddressPolicy;
-use domain::endpoint::{EndpointSettings, SettingsDraft};
+use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft};
 use domain::id::{EndpointKey, PublicId, SubmissionId};
 use domain::signing::SigningSecret;
 use store::endpoint::Target;
@@ -146,6 +146,7 @@ pub(crate) fn target_with(url: &str, change: impl FnOnce(&mut SettingsDraft)) ->
         settings: EndpointSettings::new(draft).unwrap(),
         version: 1,
         secrets: Ok(vec![secret()]),
+        headers: Ok(CustomHeaders::default()),
     }
 }
 

@@ -58,6 +58,8 @@ impl Bench {
             id: PublicId::parse(id).unwrap(),
             url: DestinationUrl::parse(url, &loopback()).unwrap(),
             name: None,
+            event_types: None,
+            headers: domain::endpoint::CustomHeaders::default(),
             settings: EndpointSettings::new(draft).unwrap(),
             secret: SigningSecret::from_bytes(vec![9; 32]).unwrap(),
         };

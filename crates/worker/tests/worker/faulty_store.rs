@@ -12,7 +12,9 @@ use store::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
     Recording, Replay, Report,
 };
-use store::endpoint::{Endpoint, EndpointCreation, NewEndpoint, Target};
+use store::endpoint::{
+    Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
+};
 use store::rate_limit::{Reservation, Reserved};
 use store::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use store::{Page, Store, StoreError};
@@ -138,6 +140,32 @@ impl Store for FaultyStore {
 
     async fn list_endpoints(&self, of: ApplicationKey, page: Page) -> Answer<Vec<Endpoint>> {
         self.store.list_endpoints(of, page).await
+    }
+
+    async fn update_endpoint(
+        &self,
+        of: ApplicationKey,
+        id: &PublicId,
+        change: &EndpointChange,
+    ) -> Answer<EndpointUpdate> {
+        self.store.update_endpoint(of, id, change).await
+    }
+
+    async fn delete_endpoint(&self, of: ApplicationKey, id: &PublicId) -> Answer<bool> {
+        self.store.delete_endpoint(of, id).await
+    }
+
+    async fn pause_endpoint(
+        &self,
+        of: ApplicationKey,
+        id: &PublicId,
+        pause: Pause,
+    ) -> Answer<Option<Endpoint>> {
+        self.store.pause_endpoint(of, id, pause).await
+    }
+
+    async fn enable_endpoint(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Endpoint>> {
+        self.store.enable_endpoint(of, id).await
     }
 
     async fn accept(&self, submissions: &[NewSubmission]) -> Answer<Vec<Acceptance>> {

@@ -75,6 +75,8 @@ impl CreateEndpoint {
             id: self.id.unwrap_or_else(|| PublicId::of_endpoint(key)),
             url: self.url,
             name: self.name,
+            event_types: None,
+            headers: domain::endpoint::CustomHeaders::default(),
             settings: EndpointSettings::default(),
             secret,
         })

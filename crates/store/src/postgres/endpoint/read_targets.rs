@@ -7,11 +7,11 @@ use domain::signing::SigningSecret;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::StoreError;
 use crate::endpoint::{Target, secret_row};
 use crate::postgres::codec::{SettingsColumns, corrupt};
 use crate::postgres::errors::store_error;
 use crate::sealing::{Sealed, Sealer};
+use crate::{StoreError, sealed_headers};
 
 pub(in crate::postgres) async fn read_targets(
     pool: &PgPool,
@@ -23,7 +23,8 @@ pub(in crate::postgres) async fn read_targets(
         r#"-- postgres::endpoint::read_targets
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
-            e.ingest_rate, e.ingest_rate_ms, e.public_ingest, s.ids AS "secret_ids!", s.sealed AS "sealed!", s.sealing_keys AS "sealing_keys!"
+            e.delivery_rate, e.delivery_rate_ms, e.ingest_rate, e.ingest_rate_ms, e.signing,
+            e.public_ingest, e.headers_sealed, e.headers_sealing_key, s.ids AS "secret_ids!", s.sealed AS "sealed!", s.sealing_keys AS "sealing_keys!"
         FROM fencepost.endpoints e
         CROSS JOIN LATERAL (
             SELECT coalesce(array_agg(x.id ORDER BY x.created_at DESC, x.id DESC), '{}') AS ids,
@@ -54,8 +55,11 @@ pub(in crate::postgres) async fn read_targets(
                 overload_floor_ms: row.overload_floor_ms,
                 final_statuses: row.final_statuses,
                 in_flight_max: row.in_flight_max,
+                delivery_rate: row.delivery_rate,
+                delivery_rate_ms: row.delivery_rate_ms,
                 ingest_rate: row.ingest_rate,
                 ingest_rate_ms: row.ingest_rate_ms,
+                signing: row.signing,
                 public_ingest: row.public_ingest,
             };
             Ok(Target {
@@ -65,6 +69,12 @@ pub(in crate::postgres) async fn read_targets(
                 settings: settings.settings(row.key)?,
                 version: row.version,
                 secrets,
+                headers: sealed_headers::open(
+                    sealer,
+                    endpoint,
+                    row.headers_sealed,
+                    row.headers_sealing_key,
+                ),
             })
         })
         .collect()

@@ -4,15 +4,16 @@
 //! both.
 
 use domain::delivery::lease::lease_for;
-use domain::endpoint::EndpointName;
+use domain::endpoint::{EndpointName, EventPatterns};
+use domain::id::EndpointKey;
 use uuid::Uuid;
 
-use crate::StoreError;
-use crate::endpoint::{Endpoint, EndpointCreation, NewEndpoint, secret_row};
+use crate::endpoint::{EndpointCreation, NewEndpoint, secret_row};
 use crate::sealing::{Sealed, Sealer};
-use crate::sqlite::codec::{EndpointRow, UnixMicros, json_of_numbers, millis};
+use crate::sqlite::codec::{EndpointRow, SettingsColumns, UnixMicros, json_of_texts, millis};
 use crate::sqlite::errors::Fault;
 use crate::sqlite::writer::{WriteTransaction, Writer};
+use crate::{StoreError, sealed_headers};
 
 pub(in crate::sqlite) async fn create(
     writer: &Writer,
@@ -27,16 +28,17 @@ pub(in crate::sqlite) async fn create(
             source,
         },
     )?;
-    let new = new.clone();
+    let headers = sealed_headers::seal(sealer, new.key, &new.headers)?;
+    let (new, sealer) = (new.clone(), sealer.clone());
     writer
         .run("endpoint::create", move |tx| {
             Box::pin(async move {
-                let Some(row) = insert_endpoint(tx, &new).await? else {
+                let Some(row) = insert_endpoint(tx, &new, headers).await? else {
                     return Ok(EndpointCreation::IdTaken);
                 };
                 insert_schedule(tx, &new).await?;
-                insert_secret(tx, &new, secret_id, secret).await?;
-                Ok(EndpointCreation::Created(Endpoint::try_from(row)?))
+                insert_secret(tx, new.key, secret_id, secret).await?;
+                Ok(EndpointCreation::Created(row.endpoint(&sealer)?))
             })
         })
         .await
@@ -46,37 +48,50 @@ pub(in crate::sqlite) async fn create(
 async fn insert_endpoint(
     tx: &mut WriteTransaction,
     new: &NewEndpoint,
+    headers: Option<Sealed>,
 ) -> Result<Option<EndpointRow>, Fault> {
-    let settings = &new.settings;
-    let delays = settings.retry_schedule().delays().iter().copied().map(millis);
-    let statuses = settings.final_statuses().iter().copied().map(i64::from);
+    let settings = SettingsColumns::from(&new.settings);
+    let (sealed, sealing_key) = headers.map(|sealed| (sealed.bytes, sealed.key_id)).unzip();
     let mut rows = sqlx::query_as(
         "-- sqlite::endpoint::create::insert_endpoint
         INSERT INTO endpoints (
-            key, application, id, url, name, deadline_ms, connect_deadline_ms, retry_schedule_ms,
-            overload_floor_ms, final_statuses, in_flight_max, ingest_rate,
-            ingest_rate_ms, public_ingest, created_at, updated_at
+            key, application, id, url, name, event_types, headers_sealed, headers_sealing_key,
+            deadline_ms, connect_deadline_ms, retry_schedule_ms, overload_floor_ms,
+            final_statuses, in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate,
+            ingest_rate_ms, signing, public_ingest, created_at, updated_at
         )
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15)
+        VALUES (
+            ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+            ?20, ?21, ?21
+        )
         ON CONFLICT (application, id) DO NOTHING
-        RETURNING key, application, id, url, name, disabled_cause, version, deadline_ms,
+        RETURNING key, application, id, url, name, event_types, headers_sealed,
+            headers_sealing_key, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
-            in_flight_max, ingest_rate, ingest_rate_ms, public_ingest, created_at",
+            in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
+            signing, public_ingest, created_at, updated_at,
+            NULL AS paused_until",
     )
     .bind(new.key.as_uuid())
     .bind(new.application.as_uuid())
     .bind(new.id.as_str())
     .bind(new.url.as_str())
     .bind(new.name.as_ref().map(EndpointName::as_str))
-    .bind(millis(settings.deadline()))
-    .bind(millis(settings.connect_deadline()))
-    .bind(json_of_numbers(delays))
-    .bind(millis(settings.overload_floor()))
-    .bind(json_of_numbers(statuses))
-    .bind(settings.in_flight_max())
-    .bind(settings.ingest_rate().units())
-    .bind(millis(settings.ingest_rate().window()))
-    .bind(settings.public_ingest())
+    .bind(new.event_types.as_ref().map(EventPatterns::as_slice).map(json_of_texts))
+    .bind(sealed)
+    .bind(sealing_key)
+    .bind(settings.deadline_ms)
+    .bind(settings.connect_deadline_ms)
+    .bind(settings.retry_schedule_ms)
+    .bind(settings.overload_floor_ms)
+    .bind(settings.final_statuses)
+    .bind(settings.in_flight_max)
+    .bind(settings.delivery_rate)
+    .bind(settings.delivery_rate_ms)
+    .bind(settings.ingest_rate)
+    .bind(settings.ingest_rate_ms)
+    .bind(settings.signing)
+    .bind(settings.public_ingest)
     .bind(UnixMicros(tx.now()))
     .fetch_all(tx.connection())
     .await?;
@@ -84,21 +99,26 @@ async fn insert_endpoint(
 }
 
 async fn insert_schedule(tx: &mut WriteTransaction, new: &NewEndpoint) -> Result<(), Fault> {
+    let settings = SettingsColumns::from(&new.settings);
     sqlx::query(
         "-- sqlite::endpoint::create::insert_schedule
-        INSERT INTO endpoint_schedule (endpoint, cap, lease_ms) VALUES (?1, ?2, ?3)",
+        INSERT INTO endpoint_schedule (endpoint, cap, lease_ms, rate_limit, rate_window_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5)",
     )
     .bind(new.key.as_uuid())
     .bind(new.settings.in_flight_max())
     .bind(millis(lease_for(new.settings.deadline())))
+    .bind(settings.delivery_rate)
+    .bind(settings.delivery_rate_ms)
     .execute(tx.connection())
     .await?;
     Ok(())
 }
 
-async fn insert_secret(
+/// Also for the secret of a changed URL.
+pub(super) async fn insert_secret(
     tx: &mut WriteTransaction,
-    new: &NewEndpoint,
+    endpoint: EndpointKey,
     id: Uuid,
     secret: Sealed,
 ) -> Result<(), Fault> {
@@ -108,7 +128,7 @@ async fn insert_secret(
         VALUES (?1, ?2, ?3, ?4, ?5)",
     )
     .bind(id)
-    .bind(new.key.as_uuid())
+    .bind(endpoint.as_uuid())
     .bind(secret.bytes)
     .bind(secret.key_id)
     .bind(UnixMicros(tx.now()))

@@ -7,11 +7,11 @@ use domain::signing::SigningSecret;
 use sqlx::{FromRow, SqlitePool};
 use uuid::Uuid;
 
-use crate::StoreError;
 use crate::endpoint::{Target, secret_row};
 use crate::sealing::{Sealed, Sealer};
 use crate::sqlite::codec::{SettingsColumns, corrupt, json_of_uuids};
 use crate::sqlite::errors::store_error;
+use crate::{StoreError, sealed_headers};
 
 /// An endpoint with one of its secrets, if it has any. Rows of one endpoint follow one another.
 #[derive(FromRow)]
@@ -22,6 +22,8 @@ struct Row {
     version: i64,
     #[sqlx(flatten)]
     settings: SettingsColumns,
+    headers_sealed: Option<Vec<u8>>,
+    headers_sealing_key: Option<String>,
     secret: Option<Uuid>,
     sealed: Option<Vec<u8>>,
     sealing_key: Option<String>,
@@ -36,7 +38,8 @@ pub(in crate::sqlite) async fn read_targets(
         "-- sqlite::endpoint::read_targets
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
-            e.ingest_rate, e.ingest_rate_ms, e.public_ingest, s.id AS secret, s.sealed, s.sealing_key
+            e.delivery_rate, e.delivery_rate_ms, e.ingest_rate, e.ingest_rate_ms, e.signing,
+            e.public_ingest, e.headers_sealed, e.headers_sealing_key, s.id AS secret, s.sealed, s.sealing_key
         FROM endpoints e
         LEFT JOIN endpoint_secrets s ON s.endpoint = e.key AND s.kind = 1
             AND (s.retires_at IS NULL
@@ -67,6 +70,12 @@ pub(in crate::sqlite) async fn read_targets(
                 settings: row.settings.settings(row.key)?,
                 version: row.version,
                 secrets: Ok(Vec::new()),
+                headers: sealed_headers::open(
+                    sealer,
+                    endpoint,
+                    row.headers_sealed,
+                    row.headers_sealing_key,
+                ),
             },
         };
         // The first secret that cannot be used is the answer: the others are not used without it.
