@@ -22,6 +22,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use self::queue::Queue;
+use crate::Waker;
 
 /// How much is stored at once, and how much waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,7 @@ struct Shared {
     store: Arc<dyn Store>,
     /// Where flushes run: not on the thread of a caller, which may end before them.
     runtime: Handle,
+    waker: Waker,
     queue: Mutex<Queue<Waiting>>,
     flushes: AtomicU64,
 }
@@ -84,14 +86,15 @@ struct Waiting {
 }
 
 impl Committer {
-    /// A committer in front of this store. Must be called inside the Tokio runtime that the store's
+    /// A committer in front of this store, which wakes workers after each commit. Must be called inside the Tokio runtime that the store's
     /// connections belong to.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, limits: CommitLimits) -> Self {
+    pub fn new(store: Arc<dyn Store>, waker: Waker, limits: CommitLimits) -> Self {
         let flushes_max = limits.flushes_max.min(store.writers_max());
         let queue = Mutex::new(Queue::new(CommitLimits { flushes_max, ..limits }));
         let runtime = Handle::current();
-        Self { shared: Arc::new(Shared { store, runtime, queue, flushes: AtomicU64::new(0) }) }
+        let flushes = AtomicU64::new(0);
+        Self { shared: Arc::new(Shared { store, runtime, waker, queue, flushes }) }
     }
 
     /// Stores a submission, or says what its key stands for. Answered after the commit.
@@ -126,7 +129,11 @@ impl Shared {
         let mut next = Some(first);
         while let Some(batch) = next {
             self.flushes.fetch_add(1, Ordering::Relaxed);
-            let flushing = self.runtime.spawn(flush::flush(Arc::clone(&self.store), batch));
+            let flushing = self.runtime.spawn(flush::flush(
+                Arc::clone(&self.store),
+                self.waker.clone(),
+                batch,
+            ));
             if let Err(ended) = flushing.await {
                 // Those of the batch are told by their dropped senders; the others go on.
                 tracing::error!(error = %ended, "a flush ended without an answer");

@@ -12,6 +12,7 @@
 //! | `committer` | stores submissions in groups: what arrives during a commit shares the next |
 //! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
 //! | `request_log`, `unread_body` | what happens around every request |
+//! | `waker` | tells workers that something is due |
 //! | `server`, `settings` | listens, and stops gracefully |
 //!
 //! Every queue and buffer is bounded by [`Settings`]: connections, body bytes, and the time that each
@@ -31,9 +32,11 @@ mod routes;
 mod server;
 mod settings;
 mod unread_body;
+mod waker;
 
 pub use committer::{CommitLimits, Committer, NotAccepted};
 pub use entry::main_entry;
 pub use routes::{DescribedCall, described_calls};
 pub use server::{RunningApi, start};
 pub use settings::{Args, Settings};
+pub use waker::Waker;

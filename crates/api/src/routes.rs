@@ -18,7 +18,7 @@ use store::Store;
 
 use self::table::{Access, Call};
 use crate::body::BodyLimit;
-use crate::{Committer, Settings};
+use crate::{Committer, Settings, Waker};
 
 pub use self::table::DescribedCall;
 
@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) store: Arc<dyn Store>,
     /// The one way to store a submission.
     pub(crate) committer: Committer,
+    /// To be woken after every commit that made something due.
+    pub(crate) waker: Waker,
     /// The limits.
     pub(crate) settings: Settings,
 }

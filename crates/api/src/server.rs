@@ -16,7 +16,7 @@ use tokio_util::context::TokioContext;
 use tokio_util::sync::CancellationToken;
 
 use crate::routes::{self, State};
-use crate::{Committer, Settings};
+use crate::{Committer, Settings, Waker};
 use crate::{request_log, unread_body};
 
 /// The most open connections of the private address.
@@ -68,8 +68,9 @@ pub fn start(
     store: Arc<dyn Store>,
     stop: CancellationToken,
 ) -> anyhow::Result<RunningApi> {
-    let committer = Committer::new(Arc::clone(&store), settings.commit);
-    let state = Data::new(State { store, committer, settings });
+    let waker = Waker::new(Arc::clone(&store));
+    let committer = Committer::new(Arc::clone(&store), waker.clone(), settings.commit);
+    let state = Data::new(State { store, committer, waker, settings });
     let settings = &state.settings;
     // Should one of the two end on its own, the other ends with it.
     let stop = stop.child_token();

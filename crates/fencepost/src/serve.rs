@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use process::SealingArgs;
-use store::sealing::Sealer;
 use store::sqlite::{self, ServerLock, SqliteStore};
 use store::{Backend, Store, StoreOptions};
 
@@ -104,11 +103,10 @@ async fn open_postgres(args: &Args) -> anyhow::Result<Opened> {
     let sealer = args.sealing.required()?;
     // The api's threads and the worker's run on different runtimes, and a connection belongs to the
     // one that opened it: each half has its own pools.
-    let open = async |sealer: Sealer| {
-        store::open(&args.database.database_url, StoreOptions::new(sealer)).await
-    };
-    let for_api = open(sealer.clone()).await?;
-    let for_worker = open(sealer).await?;
+    let options = StoreOptions::new(sealer);
+    let url = &args.database.database_url;
+    let for_api = store::open(url, options.clone()).await?;
+    let for_worker = store::open(url, options).await?;
     let mut notes = Vec::new();
     match for_worker.check().await {
         Ok(()) if !for_worker.has_api_keys().await? => {

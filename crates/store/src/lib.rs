@@ -22,6 +22,7 @@ pub mod sealed_headers;
 pub mod sealing;
 mod store;
 pub mod submission;
+pub mod wake_up;
 
 #[cfg(feature = "postgres")]
 pub mod postgres;

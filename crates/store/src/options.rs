@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::sealing::Sealer;
+use crate::wake_up::DueSignal;
 
 /// Settings of a store.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub struct StoreOptions {
     pub dispatch_connections: u32,
     /// How long a caller waits for a free connection. 5 s by default.
     pub acquire_timeout: Duration,
+    /// Raised when something may be due. Two stores of one process on one database share it.
+    pub due_signal: DueSignal,
 }
 
 impl StoreOptions {
@@ -33,6 +36,7 @@ impl StoreOptions {
             general_connections: 10,
             dispatch_connections: 4,
             acquire_timeout: Duration::from_secs(5),
+            due_signal: DueSignal::default(),
         }
     }
 }

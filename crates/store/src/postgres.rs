@@ -16,6 +16,7 @@ mod rate_limit;
 mod retry;
 mod schema;
 mod submission;
+mod wake_up;
 
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
@@ -32,6 +33,7 @@ use crate::endpoint::{
 };
 use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, Store, StoreError, StoreOptions};
 
 pub use schema::migrate::migrate;
@@ -44,6 +46,8 @@ pub struct PostgresStore {
     general: PgPool,
     /// For claim and record, whose plans must not depend on statistics.
     dispatch: PgPool,
+    /// For the one connection that listens.
+    listening: PgPool,
     options: StoreOptions,
 }
 
@@ -53,7 +57,8 @@ impl PostgresStore {
         let connect = pool::connect_options(url)?;
         Ok(Self {
             general: pool::general(connect.clone(), &options),
-            dispatch: pool::dispatch(connect, &options),
+            dispatch: pool::dispatch(connect.clone(), &options),
+            listening: pool::listening(connect, &options),
             options,
         })
     }
@@ -61,6 +66,21 @@ impl PostgresStore {
 
 #[async_trait]
 impl Store for PostgresStore {
+    fn due_signal(&self) -> &DueSignal {
+        &self.options.due_signal
+    }
+
+    async fn notify_due(&self) -> Result<(), StoreError> {
+        let signal = &self.options.due_signal;
+        signal.raise();
+        wake_up::notify_due::notify_due(&self.general, signal.origin()).await
+    }
+
+    async fn listen(&self) -> Result<Listening, StoreError> {
+        let signal = &self.options.due_signal;
+        wake_up::listen::listen(&self.listening, &self.general, signal).await
+    }
+
     async fn check(&self) -> Result<(), StoreError> {
         schema::check::check(&self.general).await
     }

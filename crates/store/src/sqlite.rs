@@ -20,6 +20,7 @@ mod rate_limit;
 mod schema;
 mod server_lock;
 mod submission;
+mod wake_up;
 mod writer;
 
 use std::path::Path;
@@ -40,6 +41,7 @@ use crate::endpoint::{
 };
 use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, SCHEMA_VERSION, Store, StoreError, StoreOptions};
 
 pub use pool::path_of_url;
@@ -78,6 +80,19 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
+    fn due_signal(&self) -> &DueSignal {
+        &self.options.due_signal
+    }
+
+    async fn notify_due(&self) -> Result<(), StoreError> {
+        wake_up::notify_due::notify_due(&self.options.due_signal);
+        Ok(())
+    }
+
+    async fn listen(&self) -> Result<Listening, StoreError> {
+        wake_up::listen::listen().await
+    }
+
     fn writers_max(&self) -> usize {
         1
     }

@@ -16,6 +16,7 @@ use crate::endpoint::{
 use crate::error::StoreError;
 use crate::rate_limit::{Reservation, Reserved};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use crate::wake_up::{DueSignal, Listening};
 
 /// Which part of a list.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +37,17 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     fn writers_max(&self) -> usize {
         usize::MAX
     }
+
+    /// Raised in this process when something may be due.
+    fn due_signal(&self) -> &DueSignal;
+
+    /// Tells workers, in this process and in others, that something is due. To be called after the
+    /// commit, never in a transaction; not often.
+    async fn notify_due(&self) -> Result<(), StoreError>;
+
+    /// Raises the signal of this process when another tells that something is due, until that cannot
+    /// be heard any more.
+    async fn listen(&self) -> Result<Listening, StoreError>;
 
     /// Reaches the database and compares its schema with this build.
     async fn check(&self) -> Result<(), StoreError>;

@@ -39,7 +39,7 @@ pub struct Args {
         value_name = "TIME",
         default_value = "200ms"
     )]
-    #[arg(value_parser = |text: &str| duration(text, MS..=60_000 * MS))]
+    #[arg(value_parser = |text: &str| duration(text, MS..=3_600_000 * MS))]
     pub worker_poll_interval: Duration,
     /// How often the worker looks for what was committed late.
     #[arg(
@@ -181,7 +181,7 @@ mod tests {
     fn what_is_outside_its_limits_is_refused_and_the_limit_is_named() {
         for (argument, word) in [
             ("--worker-concurrency=0", "1..=65535"),
-            ("--worker-poll-interval=0s", "between 1ms and 1m"),
+            ("--worker-poll-interval=0s", "between 1ms and 1h"),
             ("--worker-stop-deadline=1h", "between 100ms and 5m"),
             ("--worker-dns-deadline=soon", "expected number"),
             ("--worker-payload-memory=4GiB", "less than 4GiB"),
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn parsed_settings_are_within_the_limits_of_the_library() {
         for arguments in [
-            ["--worker-poll-interval=1m", "--worker-sweep-interval=10ms"],
+            ["--worker-poll-interval=1h", "--worker-sweep-interval=10ms"],
             ["--worker-payload-memory=64KiB", "--worker-stop-deadline=5m"],
         ] {
             let settings = parse(&arguments).unwrap();

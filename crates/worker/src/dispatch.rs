@@ -17,6 +17,7 @@ use domain::delivery::retry::jittered;
 use domain::id::EndpointKey;
 use store::StoreError;
 use store::delivery::{ClaimBatch, ClaimRequest, Standing};
+use store::wake_up::DueWatch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,8 @@ pub(crate) struct Dispatcher {
     loads: Arc<Semaphore>,
     ring: Ring,
     round: Round,
+    /// Raised when somebody told that something is due.
+    due: DueWatch,
     /// Found by the last sweep and not emptied since: their claims ignore the low marks.
     swept: HashSet<EndpointKey>,
     /// When the claims of the last sweep are over, so that a backlog without end does not make every
@@ -69,6 +72,7 @@ impl Dispatcher {
             places: Arc::new(Semaphore::new(usize::from(settings.concurrency))),
             loads: Arc::new(Semaphore::new(LOADS_MAX)),
             settings,
+            due: database.store().due_signal().watch(),
             database,
             loader,
             stop,
@@ -144,6 +148,9 @@ impl Dispatcher {
 
     /// Looks for due endpoints, if it is time.
     async fn look(&mut self) -> Result<(), StoreError> {
+        if self.due.take() {
+            self.round.wake();
+        }
         let Some(query) = self.round.due(Instant::now(), self.ring.room()) else {
             return Ok(());
         };
@@ -165,10 +172,11 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Waits for the next look, a freed slot, or the stop.
+    /// Waits for the next look, a wake-up, a freed slot, or the stop.
     async fn idle(&self) {
         tokio::select! {
             () = tokio::time::sleep_until(self.round.next_at()) => {}
+            () = self.due.raised() => {}
             () = self.at_cap.changed() => {}
             () = self.stop.cancelled() => {}
         }

@@ -30,6 +30,7 @@ mod dispatch;
 mod entry;
 mod give_back;
 mod guard;
+mod listen;
 mod load;
 mod record;
 mod running;

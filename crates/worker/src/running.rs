@@ -15,6 +15,7 @@ use crate::database::Database;
 use crate::deliver::Deliverer;
 use crate::dispatch::{AtCap, Dispatcher};
 use crate::give_back::GiveBack;
+use crate::listen;
 use crate::load::Loader;
 use crate::record::Recorder;
 use crate::send::Sender;
@@ -93,9 +94,15 @@ async fn run(
     let tasks = TaskTracker::new();
     let memory = settings.payload_memory_bytes;
     let loader = Loader::new(database.clone(), deliverer, tasks.clone(), memory);
-    let dispatcher =
-        Dispatcher::new(Arc::clone(&settings), database, Arc::new(loader), at_cap, stop.clone());
+    let dispatcher = Dispatcher::new(
+        Arc::clone(&settings),
+        database.clone(),
+        Arc::new(loader),
+        at_cap,
+        stop.clone(),
+    );
 
+    tasks.spawn(listen::listen(database.clone(), stop.clone()));
     let mut dispatching = tokio::spawn(dispatcher.run(started));
     let early = tokio::select! {
         ended = &mut dispatching => Some(ended),

@@ -22,8 +22,9 @@ pub struct Settings {
     pub claim_total: u16,
     /// How many of them are of one endpoint at most. From 1, 16 by default.
     pub claim_per_endpoint: u16,
-    /// How often the worker looks for endpoints with something due. 1 ms to 1 min, 200 ms by default;
-    /// spread by 20 %, so that several workers do not look together.
+    /// How often the worker looks for endpoints with something due. 1 ms to 1 h, 200 ms by default;
+    /// spread by 20 %, so that several workers do not look together. What is submitted wakes it before;
+    /// this is how late a retry can be.
     pub poll_interval: Duration,
     /// How often it looks past the low marks for what committed late. 10 ms to 1 h, 15 s by default.
     pub sweep_interval: Duration,
@@ -77,7 +78,7 @@ impl Settings {
             concurrency: self.concurrency.max(1),
             claim_total: self.claim_total.max(1),
             claim_per_endpoint: self.claim_per_endpoint.max(1),
-            poll_interval: self.poll_interval.clamp(ms(1), Duration::from_mins(1)),
+            poll_interval: self.poll_interval.clamp(ms(1), Duration::from_hours(1)),
             sweep_interval: self.sweep_interval.clamp(ms(10), Duration::from_hours(1)),
             payload_memory_bytes: self.payload_memory_bytes.max(64 * 1024),
             record_batch_max: self.record_batch_max.max(1),

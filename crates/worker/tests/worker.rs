@@ -12,4 +12,5 @@ mod worker {
     mod faulty_store;
     mod site;
     mod stopping;
+    mod wake_up;
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
-use api::{CommitLimits, Committer};
+use api::{CommitLimits, Committer, Waker};
 use bytes::Bytes;
 use domain::submission::{ContentType, IdempotencyKey};
 use sqlx::{Connection as _, PgConnection};
@@ -13,6 +13,11 @@ use store::submission::{Acceptance, NewSubmission};
 use tokio::task::JoinSet;
 
 use crate::service::{LONG, Service};
+
+fn committer(service: &Service, limits: CommitLimits) -> Committer {
+    let waker = Waker::new(Arc::clone(&service.store));
+    Committer::new(Arc::clone(&service.store), waker, limits)
+}
 
 fn submission(endpoint: &Endpoint, key: Option<&str>) -> anyhow::Result<NewSubmission> {
     let key = key.map(|key| IdempotencyKey::parse(key.as_bytes())).transpose()?;
@@ -31,7 +36,7 @@ async fn commits(connection: &mut PgConnection) -> anyhow::Result<i64> {
 async fn a_thousand_concurrent_submissions_share_their_commits() -> anyhow::Result<()> {
     let service = Service::start().await?;
     let endpoint = service.endpoint("a", "http://127.0.0.1:49151/", |_| {}).await?;
-    let committer = Committer::new(Arc::clone(&service.store), CommitLimits::default());
+    let committer = committer(&service, CommitLimits::default());
     let mut connection = service.database.connect().await?;
     let before = commits(&mut connection).await?;
     let mut callers = JoinSet::new();
@@ -84,7 +89,7 @@ async fn a_key_that_another_holds_is_answered_as_in_progress_and_its_neighbours_
     let endpoint = service.endpoint("a", "http://127.0.0.1:49151/", |_| {}).await?;
     // One flush at a time, so that what waits shares the next.
     let limits = CommitLimits { flushes_max: 1, ..CommitLimits::default() };
-    let committer = Committer::new(Arc::clone(&service.store), limits);
+    let committer = committer(&service, limits);
     let mut holder = service.database.connect().await?;
     hold(&mut holder, &submission(&endpoint, Some("held"))?).await?;
 
@@ -118,7 +123,7 @@ async fn a_key_that_another_holds_is_answered_as_in_progress_and_its_neighbours_
 async fn a_flush_whose_connection_is_cut_is_tried_again_with_the_same_ids() -> anyhow::Result<()> {
     let service = Service::start().await?;
     let endpoint = service.endpoint("a", "http://127.0.0.1:49151/", |_| {}).await?;
-    let committer = Committer::new(Arc::clone(&service.store), CommitLimits::default());
+    let committer = committer(&service, CommitLimits::default());
     let mut holder = service.database.connect().await?;
     hold(&mut holder, &submission(&endpoint, Some("held"))?).await?;
     let new = submission(&endpoint, Some("held"))?;
@@ -148,7 +153,7 @@ async fn a_row_that_the_database_refuses_costs_its_neighbours_nothing() -> anyho
     let service = Service::start().await?;
     let endpoint = service.endpoint("a", "http://127.0.0.1:49151/", |_| {}).await?;
     let limits = CommitLimits { flushes_max: 1, ..CommitLimits::default() };
-    let committer = Committer::new(Arc::clone(&service.store), limits);
+    let committer = committer(&service, limits);
     // The delivery has the id of one that is there: a unique violation, as no caller can make one.
     let there = submission(&endpoint, None)?;
     let mut bad = submission(&endpoint, None)?;

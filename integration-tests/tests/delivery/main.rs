@@ -8,3 +8,4 @@ mod lost_database;
 mod outcomes;
 mod service;
 mod stopped_worker;
+mod wake_up;

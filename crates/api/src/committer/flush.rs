@@ -8,6 +8,7 @@ use store::{Store, StoreError};
 use tokio::time::Instant;
 
 use super::{NotAccepted, Waiting};
+use crate::Waker;
 
 /// How often a flush is tried while the database gives no answer.
 const TRIES: u32 = 3;
@@ -16,11 +17,14 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// No further try begins later than this. Whoever waited longer for a connection knows enough.
 const TRIED_WITHIN: Duration = Duration::from_secs(3);
 
-pub(super) async fn flush(store: Arc<dyn Store>, batch: Vec<Waiting>) {
+pub(super) async fn flush(store: Arc<dyn Store>, waker: Waker, batch: Vec<Waiting>) {
     let (submissions, answers): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|waiting| (waiting.submission, waiting.answer)).unzip();
     match accept(store.as_ref(), &submissions).await {
         Ok(acceptances) => {
+            if acceptances.iter().any(is_stored) {
+                waker.wake();
+            }
             for (answer, acceptance) in answers.into_iter().zip(acceptances) {
                 // Whoever went away is not told.
                 let _ = answer.send(Ok(acceptance));
@@ -32,6 +36,9 @@ pub(super) async fn flush(store: Arc<dyn Store>, batch: Vec<Waiting>) {
             for (answer, submission) in answers.into_iter().zip(&submissions) {
                 let alone = accept(store.as_ref(), std::slice::from_ref(submission)).await;
                 let alone = alone.map(|answers| answers.into_iter().next());
+                if matches!(&alone, Ok(Some(acceptance)) if is_stored(acceptance)) {
+                    waker.wake();
+                }
                 let _ = answer.send(match alone {
                     Ok(Some(acceptance)) => Ok(acceptance),
                     Ok(None) => Err(NotAccepted::Lost),
@@ -46,6 +53,11 @@ pub(super) async fn flush(store: Arc<dyn Store>, batch: Vec<Waiting>) {
             }
         }
     }
+}
+
+/// Whether something became due.
+fn is_stored(acceptance: &Acceptance) -> bool {
+    matches!(acceptance, Acceptance::Accepted(_))
 }
 
 /// The ids stay the same, so a try that was committed and whose answer was lost is recognised.

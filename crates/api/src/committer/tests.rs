@@ -41,7 +41,7 @@ impl Bench {
             secret: SigningSecret::from_slice(&[7; 32]).unwrap(),
         };
         let _ = store.create_endpoint(&new).await.unwrap();
-        let committer = Committer::new(Arc::clone(&store), limits);
+        let committer = Committer::new(Arc::clone(&store), Waker::new(Arc::clone(&store)), limits);
         Self { committer, store, endpoint: new.key, _folder: folder }
     }
 

@@ -96,12 +96,13 @@ impl Service {
     )> {
         store::migrate(url).await?;
         let sealer = Sealer::new(SealingKey::generate()?, Vec::new());
-        let store = store::open(url, StoreOptions::new(sealer.clone())).await?;
+        let options = StoreOptions::new(sealer);
+        let store = store::open(url, options.clone()).await?;
         let for_api = match Backend::of_url(url)? {
             // One writer a process.
             Backend::Sqlite => Arc::clone(&store),
             // A connection belongs to the runtime that opened it.
-            Backend::Postgres => store::open(url, StoreOptions::new(sealer)).await?,
+            Backend::Postgres => store::open(url, options).await?,
         };
         let key = create_admin_key(&store, "demo").await?.reveal().to_owned();
         let stop = CancellationToken::new();

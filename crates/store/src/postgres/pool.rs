@@ -60,3 +60,8 @@ pub(super) fn dispatch(connect: PgConnectOptions, options: &StoreOptions) -> PgP
         })
         .connect_lazy_with(connect)
 }
+
+/// One connection, which lives as long as somebody listens on it.
+pub(super) fn listening(connect: PgConnectOptions, options: &StoreOptions) -> PgPool {
+    pool(options, 1).idle_timeout(None).max_lifetime(None).connect_lazy_with(connect)
+}

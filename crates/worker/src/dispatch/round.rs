@@ -9,12 +9,19 @@ use tokio::time::Instant;
 /// How many endpoints one look finds at most.
 pub(super) const PAGE: usize = 512;
 
+/// However many wake-ups come, two rounds do not start closer than this.
+const WAKE_GAP: Duration = Duration::from_millis(5);
+
 /// Goes round all endpoints, page by page. A round starts at every poll; the first one after the
 /// sweep interval is a sweep, which also finds what committed late.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// The next round's start.
+    /// The next round's start, if nobody wakes it before.
     next_at: Instant,
+    /// Somebody told that something is due, and no round has started since.
+    woken: bool,
+    /// The soonest that a woken round starts.
+    woken_at: Instant,
     sweep_at: Instant,
     sweep: bool,
     /// Behind whom this round goes on; `None` between rounds.
@@ -24,19 +31,24 @@ pub(super) struct Round {
 impl Round {
     /// The first round starts now, and is a sweep: nobody knows what happened before.
     pub(super) fn starting(now: Instant) -> Self {
-        Self { next_at: now, sweep_at: now, sweep: false, after: None }
+        Self { next_at: now, woken: false, woken_at: now, sweep_at: now, sweep: false, after: None }
     }
 
     /// When to look next, if nothing happens before.
     pub(super) fn next_at(&self) -> Instant {
-        self.next_at
+        if self.woken { self.next_at.min(self.woken_at) } else { self.next_at }
+    }
+
+    /// Something is due: the next round does not wait for its poll.
+    pub(super) fn wake(&mut self) {
+        self.woken = true;
     }
 
     /// The next page to look at, if it is time, and `room` for what it may find.
     ///
     /// A round that has begun goes on as soon as there is room.
     pub(super) fn due(&mut self, now: Instant, room: usize) -> Option<DueQuery> {
-        if room < PAGE || (self.after.is_none() && now < self.next_at) {
+        if room < PAGE || (self.after.is_none() && now < self.next_at()) {
             return None;
         }
         if self.after.is_none() {
@@ -55,8 +67,13 @@ impl Round {
         poll: Duration,
         sweep: Duration,
     ) {
-        if self.sweep && self.after.is_none() {
-            self.sweep_at = now + sweep;
+        if self.after.is_none() {
+            // A wake-up that comes from here on is for the next round.
+            self.woken = false;
+            self.woken_at = now + WAKE_GAP;
+            if self.sweep {
+                self.sweep_at = now + sweep;
+            }
         }
         self.after = if page.len() >= PAGE { page.last().copied() } else { None };
         self.next_at = now + poll;
@@ -105,6 +122,35 @@ mod tests {
             round.found(&[], now, POLL, SWEEP);
         }
         assert_eq!(sweeps, [Duration::ZERO, SWEEP, SWEEP * 2]);
+    }
+
+    #[tokio::test]
+    async fn a_woken_round_starts_at_once_when_it_was_quiet_and_rarely_when_it_is_not() {
+        let start = Instant::now();
+        let mut round = Round::starting(start);
+        round.found(&[], start, POLL, SWEEP);
+        round.wake();
+        assert!(round.due(start, PAGE).is_none());
+        assert_eq!(round.next_at(), start + WAKE_GAP);
+        let now = start + WAKE_GAP;
+        assert!(round.due(now, PAGE).is_some());
+        // A look that failed is tried again; one that succeeded has taken the wake-up.
+        assert!(round.due(now, PAGE).is_some());
+        round.found(&[], now, POLL, SWEEP);
+        assert_eq!(round.next_at(), now + POLL);
+        let quiet = now + POLL / 2;
+        round.wake();
+        assert!(round.due(quiet, PAGE).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_wake_up_in_the_middle_of_a_round_starts_another() {
+        let start = Instant::now();
+        let mut round = Round::starting(start);
+        round.found(&page(0, PAGE), start, POLL, SWEEP);
+        round.wake();
+        round.found(&page(1_000, 3), start, POLL, SWEEP);
+        assert_eq!(round.next_at(), start + WAKE_GAP);
     }
 
     #[tokio::test]

@@ -17,6 +17,7 @@ use store::endpoint::{
 };
 use store::rate_limit::{Reservation, Reserved};
 use store::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use store::wake_up::{DueSignal, Listening};
 use store::{Page, Store, StoreError};
 
 type Answer<T> = Result<T, StoreError>;
@@ -56,6 +57,18 @@ impl fmt::Debug for FaultyStore {
 
 #[async_trait]
 impl Store for FaultyStore {
+    fn due_signal(&self) -> &DueSignal {
+        self.store.due_signal()
+    }
+
+    async fn notify_due(&self) -> Answer<()> {
+        self.store.notify_due().await
+    }
+
+    async fn listen(&self) -> Answer<Listening> {
+        self.store.listen().await
+    }
+
     async fn check(&self) -> Answer<()> {
         (self.fault)("check", &[])?;
         self.store.check().await

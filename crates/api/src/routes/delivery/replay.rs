@@ -30,7 +30,10 @@ pub(super) async fn replay(
     let id = parse_id(&delivery_id)?;
     tracing::Span::current().record("delivery.id", tracing::field::display(id));
     match state.store.replay_failed(caller.application, id).await? {
-        Replay::Replayed => Ok(Json(ReplayedDelivery { id, state: StateName::Pending.as_str() })),
+        Replay::Replayed => {
+            state.waker.wake();
+            Ok(Json(ReplayedDelivery { id, state: StateName::Pending.as_str() }))
+        }
         Replay::NotReplayable(state) => Err(Problem::new(Code::DeliveryNotReplayable)
             .extended(Extension::State { state: state.as_str() })),
         Replay::EndpointDisabled => Err(Problem::new(Code::EndpointDisabled)),
