@@ -21,6 +21,7 @@ mod container;
 mod database;
 mod external;
 mod local;
+mod pooler;
 mod reaper;
 mod source;
 mod template;
@@ -36,6 +37,7 @@ use url::Url;
 use uuid::Uuid;
 
 pub use self::database::TestDatabase;
+pub use self::pooler::TransactionPooler;
 use self::reaper::Reaper;
 pub use self::source::Source;
 use self::version::Version;

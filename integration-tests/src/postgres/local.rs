@@ -65,7 +65,7 @@ fn write_settings(data: &Path, socket_folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Who the server runs as: this user, or as root, which PostgreSQL refuses to be, one that is not.
-fn unprivileged_user() -> anyhow::Result<Option<User>> {
+pub(super) fn unprivileged_user() -> anyhow::Result<Option<User>> {
     let id = |arguments: &[&str]| -> anyhow::Result<u32> {
         let output = Command::new("id").args(arguments).output().context("running `id`")?;
         Ok(String::from_utf8(output.stdout)?.trim().parse()?)

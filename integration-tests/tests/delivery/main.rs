@@ -6,6 +6,7 @@ mod history;
 mod killed_worker;
 mod lost_database;
 mod outcomes;
+mod pooler;
 mod service;
 mod stopped_worker;
 mod wake_up;

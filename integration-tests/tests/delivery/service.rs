@@ -53,6 +53,10 @@ impl Service {
         Ok(Self { database, store, settings, key: key.reveal().to_owned() })
     }
 
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     pub(crate) async fn api(&self) -> anyhow::Result<(Api, ApiClient)> {
         let api = Api::start(api_binary!(), &self.settings).await?;
         let client = api.client(&self.key)?;

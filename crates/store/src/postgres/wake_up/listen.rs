@@ -1,17 +1,20 @@
 //! Raises the signal of this process when another one tells that something is due.
 //!
-//! The connection is the listener's own. Behind a transaction pooler LISTEN is taken and nothing ever
-//! comes: so the listener tells itself something first, and again after a quiet minute, and gives up
-//! when it does not hear it.
+//! The connection is the listener's own. Behind a transaction pooler it is not: LISTEN would stay on a
+//! connection that others use next, to whom a notification in the middle of their answers is a broken
+//! protocol. So two things come first:
+//!
+//! 1. Whether two connections of ours ever meet one backend, which only a pooler lets them.
+//! 2. A channel that nobody else knows, on which the listener tells itself something. Where that does not
+//!    come back, nothing will. It is asked again after each quiet minute.
 
 use std::time::Duration;
 
 use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 use tokio::time::{Instant, timeout, timeout_at};
-use uuid::Uuid;
 
-use super::{CHANNEL, notify_due::notify_due};
+use super::{CHANNEL, notify_due::notify};
 use crate::StoreError;
 use crate::new_id::uuid_now;
 use crate::postgres::errors::store_error;
@@ -34,20 +37,50 @@ pub(in crate::postgres) async fn listen(
     listener.ignore_pool_close_event(true);
     // Reconnecting is the caller's matter, who waits longer each time.
     listener.eager_reconnect(false);
-    listener.listen(CHANNEL).await.map_err(failed)?;
-    if let Some(ended) = test(&mut listener, telling, signal).await? {
+    if shares_its_backend(&mut listener, telling).await.map_err(failed)? {
+        return Ok(Listening::Silent);
+    }
+    let own_channel = format!("fencepost_test_{}", uuid_now().simple());
+    listener.listen(&own_channel).await.map_err(failed)?;
+    if let Some(ended) = test(&mut listener, telling, &own_channel, signal).await? {
         return Ok(ended);
     }
+    listener.listen(CHANNEL).await.map_err(failed)?;
     loop {
         // Whatever was told while nobody listened is looked for now.
         signal.raise();
         if let Some(ended) = hear_until_quiet(&mut listener, signal).await? {
             return Ok(ended);
         }
-        if test(&mut listener, telling, signal).await?.is_some() {
+        if test(&mut listener, telling, &own_channel, signal).await?.is_some() {
             return Ok(Listening::Lost);
         }
     }
+}
+
+/// Whether the listener is seen on a backend that another connection uses too. `false` is no proof.
+async fn shares_its_backend(
+    listener: &mut PgListener,
+    telling: &PgPool,
+) -> Result<bool, sqlx::Error> {
+    let before = backend_pid(&mut *listener).await?;
+    // Held, so that a pooler has to find another backend for the listener.
+    let mut holding = telling.begin().await?;
+    let held = backend_pid(&mut *holding).await?;
+    let is_shared = held == before || backend_pid(&mut *listener).await? != before;
+    holding.rollback().await?;
+    Ok(is_shared)
+}
+
+async fn backend_pid<'c>(
+    connection: impl sqlx::PgExecutor<'c>,
+) -> Result<Option<i32>, sqlx::Error> {
+    sqlx::query_scalar!(
+        "-- postgres::wake_up::listen::backend_pid
+        SELECT pg_backend_pid()"
+    )
+    .fetch_one(connection)
+    .await
 }
 
 async fn hear_until_quiet(
@@ -75,16 +108,14 @@ fn raise(signal: &DueSignal, payload: &str) {
 async fn test(
     listener: &mut PgListener,
     telling: &PgPool,
+    own_channel: &str,
     signal: &DueSignal,
 ) -> Result<Option<Listening>, StoreError> {
-    let question: Uuid = uuid_now();
-    let question = format!("test {question}");
-    notify_due(telling, &question).await?;
+    notify(telling, own_channel, "test").await?;
     let deadline = Instant::now() + HEARD_WITHIN;
     loop {
         match timeout_at(deadline, listener.try_recv()).await {
-            Ok(Ok(Some(told))) if told.payload() == question => return Ok(None),
-            Ok(Ok(Some(told))) if told.payload().starts_with("test ") => {}
+            Ok(Ok(Some(told))) if told.channel() == own_channel => return Ok(None),
             Ok(Ok(Some(told))) => raise(signal, told.payload()),
             Ok(Ok(None)) => return Ok(Some(Listening::Lost)),
             Ok(Err(error)) => return Err(store_error(OPERATION, error)),

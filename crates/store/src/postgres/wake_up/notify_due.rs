@@ -12,10 +12,14 @@ pub(in crate::postgres) async fn notify_due(
     pool: &PgPool,
     payload: &str,
 ) -> Result<(), StoreError> {
+    notify(pool, CHANNEL, payload).await
+}
+
+pub(super) async fn notify(pool: &PgPool, channel: &str, payload: &str) -> Result<(), StoreError> {
     sqlx::query!(
         "-- postgres::wake_up::notify_due
         SELECT pg_notify($1, $2)",
-        CHANNEL,
+        channel,
         payload,
     )
     .execute(pool)
