@@ -13,7 +13,7 @@ use actix_web::HttpRequest;
 use domain::destination::DestinationError;
 use domain::endpoint::SettingsError;
 use domain::id::PublicIdError;
-use domain::signing::SecretError;
+use domain::signing::{EndpointSecretError, SecretError};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::error::Category;
@@ -195,6 +195,16 @@ impl Fault for SettingsError {
 }
 
 impl Fault for SecretError {
+    fn code(&self) -> &'static str {
+        "secret_malformed"
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Fault for EndpointSecretError {
     fn code(&self) -> &'static str {
         "secret_malformed"
     }

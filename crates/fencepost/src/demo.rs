@@ -54,7 +54,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let samples = samples::load(args.payloads.as_deref())?;
-    let secret = samples::secret()?;
+    let secret = store::secret::generate_secret()?;
     let receiver = Receiver::start(&secret, args.fail_rate).await?;
     let service = Service::start(args.database_url.as_deref()).await?;
     // Whatever happens from here on, the scratch database is dropped.

@@ -2,6 +2,7 @@
 
 use domain::delivery::{CancelReason, Failure, FailureReason, Outcome, StateName};
 use domain::endpoint::{DisabledCause, SigningSchemes};
+use domain::signing::Scheme;
 
 use crate::api_key::Role;
 use crate::rate_limit::Limiter;
@@ -108,6 +109,21 @@ pub fn disabled_cause(code: i16) -> Option<DisabledCause> {
         .find(|cause| of_disabled_cause(*cause) == code)
 }
 
+/// The number of a scheme. [`of_signing`] is the sum of those in use, and statements depend on that.
+#[must_use]
+pub fn of_scheme(scheme: Scheme) -> i16 {
+    match scheme {
+        Scheme::V1 => 1,
+        Scheme::V1a => 2,
+    }
+}
+
+/// The scheme of a number.
+#[must_use]
+pub fn scheme(code: i16) -> Option<Scheme> {
+    Scheme::ALL.into_iter().find(|scheme| of_scheme(*scheme) == code)
+}
+
 /// The number of an endpoint's signature schemes.
 #[must_use]
 pub fn of_signing(schemes: SigningSchemes) -> i16 {
@@ -176,6 +192,13 @@ mod tests {
         }
         for r in Role::ALL {
             assert_eq!(role(of_role(r)), Some(r));
+        }
+        for s in SigningSchemes::ALL {
+            assert_eq!(signing(of_signing(s)), Some(s));
+            for one in Scheme::ALL {
+                assert_eq!(scheme(of_scheme(one)), Some(one));
+                assert_eq!(of_signing(s) & of_scheme(one) != 0, one.is_used_by(s));
+            }
         }
         for number in [0, -1, 99] {
             assert!(signing(number).is_none());

@@ -8,7 +8,7 @@ use domain::endpoint::{
     SettingsError,
 };
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
-use domain::signing::SigningSecret;
+use domain::signing::{Ed25519SecretKey, EndpointSecret, SigningSecret};
 use time::OffsetDateTime;
 use time::macros::datetime;
 use uuid::Uuid;
@@ -32,8 +32,11 @@ pub struct NewEndpoint {
     pub headers: CustomHeaders,
     /// Its limits.
     pub settings: EndpointSettings,
-    /// What its deliveries are signed with.
+    /// What its deliveries are signed with by `v1`.
     pub secret: SigningSecret,
+    /// What its deliveries are signed with by `v1a`. Made in any case, so that the public key can be
+    /// handed out before the scheme is switched on.
+    pub ed25519: Ed25519SecretKey,
 }
 
 /// What became of an endpoint's creation.
@@ -100,8 +103,9 @@ pub struct EndpointChange {
 pub struct NewUrl {
     /// Where deliveries go.
     pub url: DestinationUrl,
-    /// What they are signed with, if this is another URL than before: whoever received there has
-    /// learnt nothing that could forge what arrives here.
+    /// What they are signed with by `v1`, if this is another URL than before: whoever received there
+    /// has learnt nothing that could forge what arrives here. Of an Ed25519 key nobody learns more than
+    /// its public half, so it stays.
     pub secret: SigningSecret,
 }
 
@@ -196,8 +200,9 @@ pub struct Target {
     pub settings: EndpointSettings,
     /// The configuration that this is: a 410 disables only this version.
     pub version: i64,
-    /// The live secrets, newest first, or why one of them cannot be used.
-    pub secrets: Result<Vec<SigningSecret>, String>,
+    /// The live secrets of the schemes that it signs by, newest first, or why one of them cannot be
+    /// used.
+    pub secrets: Result<Vec<EndpointSecret>, String>,
     /// What its owner adds to each request, or why it cannot be read.
     pub headers: Result<CustomHeaders, String>,
 }

@@ -20,6 +20,7 @@ mod options;
 pub mod rate_limit;
 pub mod sealed_headers;
 pub mod sealing;
+pub mod secret;
 mod store;
 pub mod submission;
 pub mod wake_up;

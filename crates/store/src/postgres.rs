@@ -21,7 +21,9 @@ mod wake_up;
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use domain::signing::Ed25519PublicKey;
 use sqlx::PgPool;
+use uuid::Uuid;
 
 use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
 use crate::delivery::{
@@ -32,6 +34,7 @@ use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
 use crate::rate_limit::{Reservation, Reserved};
+use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, Store, StoreError, StoreOptions};
@@ -158,6 +161,27 @@ impl Store for PostgresStore {
         id: &PublicId,
     ) -> Result<Option<Endpoint>, StoreError> {
         endpoint::enable::enable(&self.general, &self.options.sealer, application, id).await
+    }
+
+    async fn read_public_key(
+        &self,
+        endpoint: EndpointKey,
+    ) -> Result<Option<Ed25519PublicKey>, StoreError> {
+        endpoint::read_public_key::read_public_key(&self.general, &self.options.sealer, endpoint)
+            .await
+    }
+
+    async fn rotate_secrets(&self, new: &NewRotation) -> Result<Rotation, StoreError> {
+        endpoint::rotate_secrets::rotate_secrets(&self.general, &self.options.sealer, new).await
+    }
+
+    async fn reseal_secrets(
+        &self,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Resealing, StoreError> {
+        endpoint::reseal_secrets::reseal_secrets(&self.general, &self.options.sealer, after, limit)
+            .await
     }
 
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {

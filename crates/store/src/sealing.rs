@@ -113,6 +113,18 @@ impl Sealer {
         Self { current, older }
     }
 
+    /// The name of the key that seals.
+    #[must_use]
+    pub fn current_id(&self) -> &str {
+        &self.current.id
+    }
+
+    /// Seals with the current key what any of the keys sealed for the row that `row` identifies.
+    pub fn reseal(&self, sealed: &Sealed, row: &[u8]) -> Result<Sealed, SealError> {
+        let plaintext = self.open(sealed, row)?;
+        self.seal(&plaintext, row)
+    }
+
     /// Seals for the row that `row` identifies.
     pub fn seal(&self, plaintext: &[u8], row: &[u8]) -> Result<Sealed, SealError> {
         let mut nonce = [0; NONCE_BYTES];

@@ -28,7 +28,9 @@ use std::path::Path;
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use domain::signing::Ed25519PublicKey;
 use sqlx::SqlitePool;
+use uuid::Uuid;
 
 use self::writer::Writer;
 use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
@@ -40,6 +42,7 @@ use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
 use crate::rate_limit::{Reservation, Reserved};
+use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, SCHEMA_VERSION, Store, StoreError, StoreOptions};
@@ -174,6 +177,33 @@ impl Store for SqliteStore {
         id: &PublicId,
     ) -> Result<Option<Endpoint>, StoreError> {
         endpoint::enable::enable(&self.writer, &self.options.sealer, application, id).await
+    }
+
+    async fn read_public_key(
+        &self,
+        endpoint: EndpointKey,
+    ) -> Result<Option<Ed25519PublicKey>, StoreError> {
+        endpoint::read_public_key::read_public_key(&self.readers, &self.options.sealer, endpoint)
+            .await
+    }
+
+    async fn rotate_secrets(&self, new: &NewRotation) -> Result<Rotation, StoreError> {
+        endpoint::rotate_secrets::rotate_secrets(&self.writer, &self.options.sealer, new).await
+    }
+
+    async fn reseal_secrets(
+        &self,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Resealing, StoreError> {
+        endpoint::reseal_secrets::reseal_secrets(
+            &self.readers,
+            &self.writer,
+            &self.options.sealer,
+            after,
+            limit,
+        )
+        .await
     }
 
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use domain::signing::Ed25519PublicKey;
 use uuid::Uuid;
 
 use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
@@ -15,6 +16,7 @@ use crate::endpoint::{
 };
 use crate::error::StoreError;
 use crate::rate_limit::{Reservation, Reserved};
+use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use crate::wake_up::{DueSignal, Listening};
 
@@ -64,7 +66,7 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     /// The live application with this id.
     async fn find_application(&self, id: &PublicId) -> Result<Option<ApplicationKey>, StoreError>;
 
-    /// Creates an endpoint together with its schedule row and its sealed secret.
+    /// Creates an endpoint together with its schedule row and its sealed secrets.
     async fn create_endpoint(&self, endpoint: &NewEndpoint)
     -> Result<EndpointCreation, StoreError>;
 
@@ -112,6 +114,22 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         application: ApplicationKey,
         id: &PublicId,
     ) -> Result<Option<Endpoint>, StoreError>;
+    /// The public half of an endpoint's newest live Ed25519 key.
+    async fn read_public_key(
+        &self,
+        endpoint: EndpointKey,
+    ) -> Result<Option<Ed25519PublicKey>, StoreError>;
+
+    /// Gives an endpoint new secrets, and lets the old ones of the same schemes end.
+    async fn rotate_secrets(&self, new: &NewRotation) -> Result<Rotation, StoreError>;
+
+    /// Seals secrets with the current key that other keys have sealed: at most `limit` of those
+    /// whose id is above `after`.
+    async fn reseal_secrets(
+        &self,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Resealing, StoreError>;
 
     /// What a worker needs to send to these endpoints. Deleted ones are left out.
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError>;

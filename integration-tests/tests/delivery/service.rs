@@ -88,6 +88,7 @@ impl Service {
             headers: domain::endpoint::CustomHeaders::default(),
             settings: EndpointSettings::new(draft)?,
             secret: SigningSecret::from_slice(&SECRET)?,
+            ed25519: store::secret::generate_ed25519()?,
         };
         match self.store.create_endpoint(&new).await? {
             EndpointCreation::Created(endpoint) => Ok(endpoint),

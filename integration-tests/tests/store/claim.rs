@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::delivery::ClaimKind;
 use domain::endpoint::DisabledCause;
 use domain::id::EndpointKey;
-use domain::signing::SigningSecret;
+use domain::signing::EndpointSecret;
 use integration_tests::race::race;
 use store::delivery::{ClaimRequest, HeldClaim, Standing};
 
@@ -210,6 +210,6 @@ async fn a_claim_tells_what_a_worker_needs(db: Fixture) -> anyhow::Result<()> {
     assert_eq!((targets[0].url.as_str(), targets[0].version), (endpoint.url.as_str(), 1));
     assert_eq!(targets[0].settings, endpoint.settings);
     let secrets = targets[0].secrets.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
-    assert_eq!(secrets.iter().map(SigningSecret::expose_bytes).collect::<Vec<_>>(), [[7; 24]]);
+    assert_eq!(secrets.iter().map(EndpointSecret::expose_bytes).collect::<Vec<_>>(), [[7; 24]]);
     Ok(())
 }

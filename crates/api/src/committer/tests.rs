@@ -39,6 +39,7 @@ impl Bench {
             headers: domain::endpoint::CustomHeaders::default(),
             settings: domain::endpoint::EndpointSettings::default(),
             secret: SigningSecret::from_slice(&[7; 32]).unwrap(),
+            ed25519: store::secret::generate_ed25519().unwrap(),
         };
         let _ = store.create_endpoint(&new).await.unwrap();
         let committer = Committer::new(Arc::clone(&store), Waker::new(Arc::clone(&store)), limits);

@@ -58,6 +58,8 @@ codes! {
     // Endpoints.
     EndpointNotFound, "endpoint_not_found", NOT_FOUND, "no endpoint has this id";
     EndpointIdTaken, "endpoint_id_taken", CONFLICT, "an endpoint has, or once had, this id";
+    SecretSchemeUnused, "secret_scheme_unused", UNPROCESSABLE_ENTITY, "the secret is for a scheme that the endpoint does not sign by, see its `signing`";
+    TooManyLiveSecrets, "too_many_live_secrets", CONFLICT, "ten secrets are live: wait until one ends, or rotate with an `overlap` of `0s`";
     EndpointDisabled, "endpoint_disabled", CONFLICT, "the endpoint is disabled";
 
     // Submissions.

@@ -3,6 +3,7 @@
 mod create;
 mod get;
 mod list;
+mod rotate;
 
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
@@ -20,6 +21,11 @@ pub(super) fn calls() -> Vec<Call> {
         Call::get("/v1/endpoints", Access::Key(Role::Read), list::list),
         Call::post("/v1/endpoints", Access::Key(Role::Admin), create::create),
         Call::get("/v1/endpoints/{endpoint_id}", Access::Key(Role::Read), get::get),
+        Call::post(
+            "/v1/endpoints/{endpoint_id}/secrets/rotate",
+            Access::Key(Role::Admin),
+            rotate::rotate,
+        ),
     ]
 }
 

@@ -18,5 +18,6 @@ mod lists;
 mod paths;
 mod process;
 mod readiness;
+mod secrets;
 mod shutdown;
 mod submissions;

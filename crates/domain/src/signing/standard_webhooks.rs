@@ -1,11 +1,11 @@
-//! `v1` signatures: HMAC-SHA256 as Standard Webhooks 1.0.0 writes it down.
+//! The headers of Standard Webhooks 1.0.0, and `v1` signatures: HMAC-SHA256.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _, digest::Key};
 use secrecy::zeroize::Zeroize as _;
 use sha2::Sha256;
 
-use super::SigningSecret;
+use super::{EndpointSecret, SigningSecret, sign_v1a};
 
 /// The header that names the submission, the same on every attempt.
 pub const WEBHOOK_ID: &str = "webhook-id";
@@ -46,11 +46,11 @@ pub enum VerifyError {
     /// The signature header holds more than [`SIGNATURES_MAX`] entries.
     #[error("the webhook-signature holds more than {SIGNATURES_MAX} entries")]
     TooManySignatures,
-    /// The signature header holds no `v1` entry.
-    #[error("the webhook-signature holds no v1 entry")]
+    /// The signature header holds no entry of the scheme.
+    #[error("the webhook-signature holds no entry of the scheme")]
     NoSupportedSignature,
-    /// No `v1` entry was made with any of the secrets over this content.
-    #[error("no v1 entry of the webhook-signature matches")]
+    /// No entry of the scheme was made with any of the secrets over this content.
+    #[error("no entry of the webhook-signature matches")]
     Mismatch,
 }
 
@@ -70,20 +70,23 @@ pub fn sign_v1(
     format!("{V1}{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// The value of the signature header: one [`sign_v1`] entry per secret, in the order given.
+/// The value of the signature header: one entry per secret, in the order given.
 ///
 /// The caller gives every live secret of the endpoint, newest first, so that a receiver verifies
 /// with either side of a rotation. No secret yields an empty string.
 #[must_use]
 pub fn signature_header(
-    secrets: &[SigningSecret],
+    secrets: &[EndpointSecret],
     webhook_id: &str,
     timestamp_seconds: i64,
     payload: &[u8],
 ) -> String {
     let entries: Vec<String> = secrets
         .iter()
-        .map(|secret| sign_v1(secret, webhook_id, timestamp_seconds, payload))
+        .map(|secret| match secret {
+            EndpointSecret::V1(secret) => sign_v1(secret, webhook_id, timestamp_seconds, payload),
+            EndpointSecret::V1a(key) => sign_v1a(key, webhook_id, timestamp_seconds, payload),
+        })
         .collect();
     entries.join(" ")
 }
@@ -107,7 +110,7 @@ pub fn verify(
     tolerance_seconds: u64,
 ) -> Result<(), VerifyError> {
     check_age(timestamp_header, now_unix_seconds, tolerance_seconds)?;
-    let tags = v1_tags(signature_header)?;
+    let tags = entries_of(V1, signature_header)?;
     let matches = secrets.iter().any(|secret| {
         let mac = mac_of(secret, webhook_id, timestamp_header, payload);
         tags.iter().any(|tag| mac.clone().verify_slice(tag).is_ok())
@@ -115,7 +118,11 @@ pub fn verify(
     if matches { Ok(()) } else { Err(VerifyError::Mismatch) }
 }
 
-fn check_age(timestamp: &str, now: i64, tolerance_seconds: u64) -> Result<(), VerifyError> {
+pub(super) fn check_age(
+    timestamp: &str,
+    now: i64,
+    tolerance_seconds: u64,
+) -> Result<(), VerifyError> {
     if !timestamp.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(VerifyError::MalformedTimestamp);
     }
@@ -127,14 +134,15 @@ fn check_age(timestamp: &str, now: i64, tolerance_seconds: u64) -> Result<(), Ve
     }
 }
 
-/// The decoded `v1` entries of a signature header. An entry that is no base64 matches nothing.
-fn v1_tags(header: &str) -> Result<Vec<Vec<u8>>, VerifyError> {
+/// The decoded entries of a signature header that start with `prefix`. An entry that is no base64
+/// matches nothing.
+pub(super) fn entries_of(prefix: &str, header: &str) -> Result<Vec<Vec<u8>>, VerifyError> {
     if header.split(' ').nth(SIGNATURES_MAX).is_some() {
         return Err(VerifyError::TooManySignatures);
     }
     let tags: Vec<Vec<u8>> = header
         .split(' ')
-        .filter_map(|entry| entry.strip_prefix(V1))
+        .filter_map(|entry| entry.strip_prefix(prefix))
         .map(|encoded| STANDARD.decode(encoded).unwrap_or_default())
         .collect();
     if tags.is_empty() { Err(VerifyError::NoSupportedSignature) } else { Ok(tags) }
@@ -227,7 +235,8 @@ mod tests {
     #[test]
     fn the_header_has_one_entry_per_secret_in_order() {
         let payload = br#"{"b":1,"a":2}"#;
-        let header = signature_header(&[second(), first()], ID, AT, payload);
+        let header =
+            signature_header(&[second(), first()].map(EndpointSecret::V1), ID, AT, payload);
         assert_eq!(
             header,
             "v1,vE51ygC2vMybfKzzShBESu7JG7fG9QQXDBXZO+d4+gk= \
@@ -238,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_receiver_on_either_side_of_a_rotation_verifies() {
-        let header = signature_header(&[second(), first()], ID, AT, b"x");
+        let header = signature_header(&[second(), first()].map(EndpointSecret::V1), ID, AT, b"x");
         for known in [vec![first()], vec![second()], vec![second(), first()]] {
             assert_eq!(verify(&known, ID, "1700000000", &header, b"x", AT, 300), Ok(()));
         }
@@ -350,7 +359,8 @@ mod tests {
             payload in proptest::collection::vec(any::<u8>(), 0..300),
             flipped in any::<proptest::sample::Index>(),
         ) {
-            let header = signature_header(&secrets, &id, at, &payload);
+            let signing: Vec<_> = secrets.iter().cloned().map(EndpointSecret::V1).collect();
+            let header = signature_header(&signing, &id, at, &payload);
             let check = |id: &str, at: i64, payload: &[u8]| {
                 verify(&secrets, id, &at.to_string(), &header, payload, at, 0)
             };

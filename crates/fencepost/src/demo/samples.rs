@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::Context;
 use bytes::Bytes;
-use domain::signing::SigningSecret;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -47,13 +46,6 @@ fn parse(text: &str) -> anyhow::Result<Vec<Sample>> {
     }
     anyhow::ensure!(!samples.is_empty(), "there is no payload in it");
     Ok(samples)
-}
-
-/// A fresh signing secret.
-pub(super) fn secret() -> anyhow::Result<SigningSecret> {
-    // A sealing key has 32 random bytes of the operating system, which is what a secret needs too.
-    let random = store::sealing::SealingKey::generate()?;
-    Ok(SigningSecret::from_slice(random.expose())?)
 }
 
 #[cfg(test)]

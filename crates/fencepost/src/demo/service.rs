@@ -154,6 +154,7 @@ impl Service {
             headers: domain::endpoint::CustomHeaders::default(),
             settings: super::endpoint_settings()?,
             secret,
+            ed25519: store::secret::generate_ed25519()?,
         };
         match self.store.create_endpoint(&new).await? {
             EndpointCreation::Created(_) => Ok(id),

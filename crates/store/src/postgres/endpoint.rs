@@ -7,5 +7,8 @@ pub(super) mod enable;
 pub(super) mod find;
 pub(super) mod list;
 pub(super) mod pause;
+pub(super) mod read_public_key;
 pub(super) mod read_targets;
+pub(super) mod reseal_secrets;
+pub(super) mod rotate_secrets;
 pub(super) mod update;

@@ -77,12 +77,12 @@ mod tests {
     use bytes::Bytes;
     use domain::endpoint::{CustomHeaders, EndpointSettings};
     use domain::id::{EndpointKey, PublicId, SubmissionId};
-    use domain::signing::{SigningSecret, verify};
+    use domain::signing::{Ed25519SecretKey, EndpointSecret, SigningSecret, verify, verify_v1a};
     use uuid::Uuid;
 
     use super::*;
 
-    fn target(secrets: Result<Vec<SigningSecret>, String>) -> Target {
+    fn target(secrets: Result<Vec<EndpointSecret>, String>) -> Target {
         Target {
             endpoint: EndpointKey::from_uuid(Uuid::nil()),
             id: PublicId::parse("orders").unwrap(),
@@ -107,11 +107,19 @@ mod tests {
         SigningSecret::from_bytes(vec![fill; 24]).unwrap()
     }
 
+    fn v1(fill: u8) -> EndpointSecret {
+        EndpointSecret::V1(secret(fill))
+    }
+
+    fn key() -> Ed25519SecretKey {
+        Ed25519SecretKey::from_seed(&[3; 32])
+    }
+
     const AT: OffsetDateTime = time::macros::datetime!(2026-07-31 12:00:00.9 UTC);
 
     #[test]
     fn every_live_secret_signs_the_stored_bytes_at_that_second() {
-        let target = target(Ok(vec![secret(2), secret(1)]));
+        let target = target(Ok(vec![v1(2), EndpointSecret::V1a(key()), v1(1)]));
         let payload = payload("application/json; charset=utf-8", b"{\"b\":1, \"a\":2}");
         let headers = headers(&target, &payload, AT).unwrap();
         let text = |name: &str| headers.get(name).unwrap().to_str().unwrap();
@@ -121,7 +129,7 @@ mod tests {
         assert_eq!(text("webhook-timestamp"), AT.unix_timestamp().to_string());
         assert_eq!(headers.len(), 5);
         let signature = text("webhook-signature");
-        assert_eq!(signature.split(' ').count(), 2);
+        assert_eq!(signature.split(' ').count(), 3);
         for secret in [secret(1), secret(2)] {
             let verified = verify(
                 &[secret],
@@ -134,11 +142,21 @@ mod tests {
             );
             assert_eq!(verified, Ok(()));
         }
+        let verified = verify_v1a(
+            &[key().public_key()],
+            text("webhook-id"),
+            text("webhook-timestamp"),
+            signature,
+            &payload.payload,
+            AT.unix_timestamp(),
+            0,
+        );
+        assert_eq!(verified, Ok(()));
     }
 
     #[test]
     fn what_cannot_be_signed_or_written_is_unsendable_and_says_why() {
-        let good = || target(Ok(vec![secret(1)]));
+        let good = || target(Ok(vec![v1(1)]));
         for (target, content_type, word) in [
             (target(Ok(Vec::new())), "text/plain", "no live signing secret"),
             (target(Err("key 7 is not configured".to_owned())), "text/plain", "key 7"),
@@ -169,8 +187,8 @@ mod tests {
             ("user-agent", "x"),
         ];
         let owns = [("authorization", "Bearer hunter2"), ("x-team", "a b")];
-        let plain = headers(&target(Ok(vec![secret(1)])), &payload("a/b", b"1"), AT).unwrap();
-        let mut target = target(Ok(vec![secret(1)]));
+        let plain = headers(&target(Ok(vec![v1(1)])), &payload("a/b", b"1"), AT).unwrap();
+        let mut target = target(Ok(vec![v1(1)]));
         target.headers = Ok(stored(&[&old_rules[..], &owns].concat()));
         let mut built = headers(&target, &payload("a/b", b"1"), AT).unwrap();
         assert!(!format!("{built:?}").contains("hunter2"), "{built:?}");
@@ -187,7 +205,7 @@ mod tests {
             (Ok(stored(&[("x y", "hunter2")])), "x y"),
             (Ok(stored(&[("x", "hunter2\r\n")])), "\"x\""),
         ] {
-            let mut target = target(Ok(vec![secret(1)]));
+            let mut target = target(Ok(vec![v1(1)]));
             target.headers = custom;
             let refused = headers(&target, &payload("a/b", b""), AT).unwrap_err();
             assert_eq!(refused.failure, Failure::Unsendable);
@@ -198,7 +216,7 @@ mod tests {
 
     #[test]
     fn an_empty_body_has_its_length_too() {
-        let headers = headers(&target(Ok(vec![secret(1)])), &payload("a/b", b""), AT).unwrap();
+        let headers = headers(&target(Ok(vec![v1(1)])), &payload("a/b", b""), AT).unwrap();
         assert_eq!(headers.get(CONTENT_LENGTH).unwrap(), "0");
     }
 }

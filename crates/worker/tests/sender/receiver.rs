@@ -7,7 +7,7 @@ use bytes::Bytes;
 use domain::destination::AddressPolicy;
 use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft};
 use domain::id::{EndpointKey, PublicId, SubmissionId};
-use domain::signing::SigningSecret;
+use domain::signing::{EndpointSecret, SigningSecret};
 use store::endpoint::Target;
 use store::submission::Payload;
 use time::OffsetDateTime;
@@ -145,8 +145,8 @@ pub(crate) fn target_with(url: &str, change: impl FnOnce(&mut SettingsDraft)) ->
         url: url.to_owned(),
         settings: EndpointSettings::new(draft).unwrap(),
         version: 1,
-        secrets: Ok(vec![secret()]),
         headers: Ok(CustomHeaders::default()),
+        secrets: Ok(vec![EndpointSecret::V1(secret())]),
     }
 }
 

@@ -62,6 +62,7 @@ impl Bench {
             headers: domain::endpoint::CustomHeaders::default(),
             settings: EndpointSettings::new(draft).unwrap(),
             secret: SigningSecret::from_bytes(vec![9; 32]).unwrap(),
+            ed25519: store::secret::generate_ed25519().unwrap(),
         };
         let created = self.store.create_endpoint(&endpoint).await.unwrap();
         assert!(matches!(created, EndpointCreation::Created(_)));

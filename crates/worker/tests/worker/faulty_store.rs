@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use domain::signing::Ed25519PublicKey;
 use store::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
 use store::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
@@ -16,9 +17,11 @@ use store::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
 use store::rate_limit::{Reservation, Reserved};
+use store::secret::{NewRotation, Resealing, Rotation};
 use store::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
 use store::wake_up::{DueSignal, Listening};
 use store::{Page, Store, StoreError};
+use uuid::Uuid;
 
 type Answer<T> = Result<T, StoreError>;
 type Fault = dyn Fn(&str, &[DeliveryId]) -> Answer<()> + Send + Sync;
@@ -179,6 +182,18 @@ impl Store for FaultyStore {
 
     async fn enable_endpoint(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Endpoint>> {
         self.store.enable_endpoint(of, id).await
+    }
+
+    async fn read_public_key(&self, of: EndpointKey) -> Answer<Option<Ed25519PublicKey>> {
+        self.store.read_public_key(of).await
+    }
+
+    async fn rotate_secrets(&self, new: &NewRotation) -> Answer<Rotation> {
+        self.store.rotate_secrets(new).await
+    }
+
+    async fn reseal_secrets(&self, after: Option<Uuid>, limit: u16) -> Answer<Resealing> {
+        self.store.reseal_secrets(after, limit).await
     }
 
     async fn accept(&self, submissions: &[NewSubmission]) -> Answer<Vec<Acceptance>> {

@@ -9,15 +9,13 @@ use domain::id::{ApplicationKey, PublicId};
 use domain::signing::SigningSecret;
 use serde::Serialize;
 use store::endpoint::{EndpointCreation, NewEndpoint};
+use store::secret::{generate_ed25519, generate_secret};
 
 use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{Fields, refuse_query};
 use crate::problem::{Code, Problem};
-
-/// Length of a secret that is made here (Standard Webhooks, "Signature scheme": 24 to 64 bytes).
-const SECRET_BYTES: usize = 32;
 
 struct CreateEndpoint {
     url: DestinationUrl,
@@ -30,7 +28,9 @@ struct CreateEndpoint {
 struct CreatedEndpoint {
     #[serde(flatten)]
     endpoint: EndpointBody,
-    /// Shown here and never again.
+    /// For signatures of `v1a`, whether they are switched on or not.
+    public_key: String,
+    /// For signatures of `v1`. Shown here and never again.
     secret: String,
 }
 
@@ -50,7 +50,8 @@ pub(super) async fn create(
             tracing::Span::current().record("endpoint.id", created.id.as_str());
             let location = format!("/v1/endpoints/{}", created.id);
             let secret = endpoint.secret.reveal();
-            let body = CreatedEndpoint { endpoint: created.into(), secret };
+            let public_key = endpoint.ed25519.public_key().to_string();
+            let body = CreatedEndpoint { endpoint: created.into(), public_key, secret };
             Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(body))
         }
     }
@@ -68,7 +69,10 @@ impl CreateEndpoint {
 
     fn into_endpoint(self, application: ApplicationKey) -> Result<NewEndpoint, Problem> {
         let key = store::new_id::endpoint_key();
-        let secret = self.secret.map_or_else(generate_secret, Ok)?;
+        let secret = match self.secret {
+            Some(secret) => secret,
+            None => generate_secret().map_err(Problem::internal)?,
+        };
         Ok(NewEndpoint {
             key,
             application,
@@ -79,12 +83,7 @@ impl CreateEndpoint {
             headers: domain::endpoint::CustomHeaders::default(),
             settings: EndpointSettings::default(),
             secret,
+            ed25519: generate_ed25519().map_err(Problem::internal)?,
         })
     }
-}
-
-fn generate_secret() -> Result<SigningSecret, Problem> {
-    let mut bytes = vec![0; SECRET_BYTES];
-    getrandom::fill(&mut bytes).map_err(Problem::internal)?;
-    SigningSecret::from_bytes(bytes).map_err(Problem::internal)
 }

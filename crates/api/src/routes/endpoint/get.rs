@@ -2,11 +2,20 @@
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, Responder};
+use serde::Serialize;
 
 use super::{EndpointBody, State, find};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
 use crate::problem::Problem;
+
+#[derive(Serialize)]
+struct ReadEndpoint {
+    #[serde(flatten)]
+    endpoint: EndpointBody,
+    /// For signatures of `v1a`, whether they are switched on or not.
+    public_key: Option<String>,
+}
 
 pub(super) async fn get(
     caller: Caller,
@@ -16,5 +25,7 @@ pub(super) async fn get(
 ) -> Result<impl Responder, Problem> {
     refuse_query(&request)?;
     let endpoint = find(&state, caller.application, &endpoint_id).await?;
-    Ok(Json(EndpointBody::from(endpoint)))
+    let public_key = state.store.read_public_key(endpoint.key).await?;
+    let public_key = public_key.map(|key| key.to_string());
+    Ok(Json(ReadEndpoint { endpoint: endpoint.into(), public_key }))
 }

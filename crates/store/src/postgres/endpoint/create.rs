@@ -1,4 +1,4 @@
-//! Creates an endpoint together with its schedule row and its sealed secret.
+//! Creates an endpoint together with its schedule row and its sealed secrets.
 //!
 //! An endpoint without a schedule row would never be claimed, silently: one statement writes both.
 
@@ -6,10 +6,11 @@ use domain::delivery::lease::lease_for;
 use domain::endpoint::{EndpointName, EventPatterns};
 use sqlx::PgPool;
 
-use crate::endpoint::{EndpointCreation, NewEndpoint, secret_row};
+use crate::endpoint::{EndpointCreation, NewEndpoint};
 use crate::postgres::codec::{EndpointRow, SettingsColumns, millis_i32};
 use crate::postgres::errors::store_error;
 use crate::sealing::Sealer;
+use crate::secret::seal_new;
 use crate::{StoreError, sealed_headers};
 
 pub(in crate::postgres) async fn create(
@@ -18,14 +19,7 @@ pub(in crate::postgres) async fn create(
     new: &NewEndpoint,
 ) -> Result<EndpointCreation, StoreError> {
     let settings = SettingsColumns::from(&new.settings);
-    let secret_id = crate::new_id::uuid_now();
-    let kept = sealer.seal(new.secret.expose_bytes(), &secret_row(new.key, secret_id)).map_err(
-        |source| StoreError::Sealed {
-            secret: secret_id.to_string(),
-            endpoint: new.key.to_string(),
-            source,
-        },
-    )?;
+    let [v1, v1a] = seal_new(sealer, new.key, &new.secret, &new.ed25519)?;
     let headers = sealed_headers::seal(sealer, new.key, &new.headers)?;
     let row = sqlx::query_as!(
         EndpointRow,
@@ -53,8 +47,11 @@ pub(in crate::postgres) async fn create(
             )
             SELECT key, $14, $21, $15, $16 FROM e
         ), x AS (
-            INSERT INTO fencepost.endpoint_secrets (id, endpoint, sealed, sealing_key)
-            SELECT $22, key, $23, $24 FROM e
+            INSERT INTO fencepost.endpoint_secrets (id, endpoint, kind, sealed, sealing_key)
+            SELECT n.id, e.key, n.kind, n.sealed, $22
+            FROM e CROSS JOIN (
+                VALUES ($23::uuid, 1::smallint, $24::bytea), ($25, 2, $26)
+            ) AS n (id, kind, sealed)
         )
         SELECT key, application, id, url, name, event_types, headers_sealed,
             headers_sealing_key, disabled_cause, version, deadline_ms,
@@ -84,9 +81,11 @@ pub(in crate::postgres) async fn create(
         settings.signing,
         settings.public_ingest,
         millis_i32(lease_for(new.settings.deadline())),
-        secret_id,
-        kept.bytes,
-        kept.key_id,
+        v1.sealed.key_id,
+        v1.id,
+        v1.sealed.bytes,
+        v1a.id,
+        v1a.sealed.bytes,
     )
     .fetch_optional(pool)
     .await

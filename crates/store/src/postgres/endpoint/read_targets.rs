@@ -3,14 +3,14 @@
 //! One statement reads URL, live secrets and version, so that they belong together.
 
 use domain::id::{EndpointKey, PublicId};
-use domain::signing::SigningSecret;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::endpoint::{Target, secret_row};
+use crate::endpoint::Target;
 use crate::postgres::codec::{SettingsColumns, corrupt};
 use crate::postgres::errors::store_error;
 use crate::sealing::{Sealed, Sealer};
+use crate::secret::StoredSecret;
 use crate::{StoreError, sealed_headers};
 
 pub(in crate::postgres) async fn read_targets(
@@ -24,16 +24,21 @@ pub(in crate::postgres) async fn read_targets(
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
             e.delivery_rate, e.delivery_rate_ms, e.ingest_rate, e.ingest_rate_ms, e.signing,
-            e.public_ingest, e.headers_sealed, e.headers_sealing_key, s.ids AS "secret_ids!", s.sealed AS "sealed!", s.sealing_keys AS "sealing_keys!"
+            e.public_ingest, e.headers_sealed, e.headers_sealing_key,
+            s.ids AS "secret_ids!", s.kinds AS "kinds!", s.sealed AS "sealed!",
+            s.sealing_keys AS "sealing_keys!"
         FROM fencepost.endpoints e
         CROSS JOIN LATERAL (
-            SELECT coalesce(array_agg(x.id ORDER BY x.created_at DESC, x.id DESC), '{}') AS ids,
-                coalesce(array_agg(x.sealed ORDER BY x.created_at DESC, x.id DESC), '{}') AS sealed,
-                coalesce(array_agg(x.sealing_key ORDER BY x.created_at DESC, x.id DESC), '{}')
-                    AS sealing_keys
-            FROM fencepost.endpoint_secrets x
-            WHERE x.endpoint = e.key AND x.kind = 1
-                AND (x.retires_at IS NULL OR x.retires_at > statement_timestamp())
+            SELECT coalesce(array_agg(x.id), '{}') AS ids, coalesce(array_agg(x.kind), '{}') AS kinds,
+                coalesce(array_agg(x.sealed), '{}') AS sealed,
+                coalesce(array_agg(x.sealing_key), '{}') AS sealing_keys
+            FROM (
+                SELECT y.id, y.kind, y.sealed, y.sealing_key
+                FROM fencepost.endpoint_secrets y
+                WHERE y.endpoint = e.key AND (y.kind & e.signing) <> 0
+                    AND (y.retires_at IS NULL OR y.retires_at > statement_timestamp())
+                ORDER BY y.created_at DESC, y.kind, y.id DESC
+            ) x
         ) s
         WHERE e.key = ANY($1::uuid[]) AND e.deleted_at IS NULL"#,
         &keys,
@@ -44,9 +49,13 @@ pub(in crate::postgres) async fn read_targets(
     rows.into_iter()
         .map(|row| {
             let endpoint = EndpointKey::from_uuid(row.key);
-            let secrets = row.secret_ids.into_iter().zip(row.sealed).zip(row.sealing_keys);
+            let sealed = row.sealed.into_iter().zip(row.sealing_keys);
+            let sealed = sealed.map(|(bytes, key_id)| Sealed { key_id, bytes });
+            let secrets = row.secret_ids.into_iter().zip(row.kinds).zip(sealed);
             let secrets = secrets
-                .map(|((id, bytes), key_id)| open(sealer, endpoint, id, &Sealed { key_id, bytes }))
+                .map(|((id, kind), sealed)| {
+                    StoredSecret { id, kind, sealed }.open(sealer, endpoint)
+                })
                 .collect::<Result<Vec<_>, _>>();
             let settings = SettingsColumns {
                 deadline_ms: row.deadline_ms,
@@ -78,17 +87,4 @@ pub(in crate::postgres) async fn read_targets(
             })
         })
         .collect()
-}
-
-fn open(
-    sealer: &Sealer,
-    endpoint: EndpointKey,
-    secret: Uuid,
-    kept: &Sealed,
-) -> Result<SigningSecret, String> {
-    let bytes = sealer
-        .open(kept, &secret_row(endpoint, secret))
-        .map_err(|error| format!("secret {secret} cannot be unsealed: {error}"))?;
-    SigningSecret::from_slice(&bytes)
-        .map_err(|error| format!("secret {secret} cannot be used: {error}"))
 }

@@ -107,7 +107,7 @@ async fn write(
             ), ended AS (
                 UPDATE fencepost.endpoint_secrets x SET retires_at = statement_timestamp()
                 FROM e
-                WHERE x.endpoint = e.key AND $24::bytea IS NOT NULL
+                WHERE x.endpoint = e.key AND x.kind = 1 AND $24::bytea IS NOT NULL
                     AND (x.retires_at IS NULL OR x.retires_at > statement_timestamp())
             ), minted AS (
                 INSERT INTO fencepost.endpoint_secrets (id, endpoint, sealed, sealing_key)

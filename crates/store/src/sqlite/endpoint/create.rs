@@ -1,15 +1,15 @@
-//! Creates an endpoint together with its schedule row and its sealed secret.
+//! Creates an endpoint together with its schedule row and its sealed secrets.
 //!
 //! An endpoint without a schedule row would never be claimed, silently: one transaction writes
 //! both.
 
 use domain::delivery::lease::lease_for;
 use domain::endpoint::{EndpointName, EventPatterns};
-use domain::id::EndpointKey;
-use uuid::Uuid;
 
-use crate::endpoint::{EndpointCreation, NewEndpoint, secret_row};
+use super::rotate_secrets::insert_secret;
+use crate::endpoint::{EndpointCreation, NewEndpoint};
 use crate::sealing::{Sealed, Sealer};
+use crate::secret::seal_new;
 use crate::sqlite::codec::{EndpointRow, SettingsColumns, UnixMicros, json_of_texts, millis};
 use crate::sqlite::errors::Fault;
 use crate::sqlite::writer::{WriteTransaction, Writer};
@@ -20,14 +20,7 @@ pub(in crate::sqlite) async fn create(
     sealer: &Sealer,
     new: &NewEndpoint,
 ) -> Result<EndpointCreation, StoreError> {
-    let secret_id = crate::new_id::uuid_now();
-    let secret = sealer.seal(new.secret.expose_bytes(), &secret_row(new.key, secret_id)).map_err(
-        |source| StoreError::Sealed {
-            secret: secret_id.to_string(),
-            endpoint: new.key.to_string(),
-            source,
-        },
-    )?;
+    let secrets = seal_new(sealer, new.key, &new.secret, &new.ed25519)?;
     let headers = sealed_headers::seal(sealer, new.key, &new.headers)?;
     let (new, sealer) = (new.clone(), sealer.clone());
     writer
@@ -37,7 +30,9 @@ pub(in crate::sqlite) async fn create(
                     return Ok(EndpointCreation::IdTaken);
                 };
                 insert_schedule(tx, &new).await?;
-                insert_secret(tx, new.key, secret_id, secret).await?;
+                for secret in secrets {
+                    insert_secret(tx, new.key, secret).await?;
+                }
                 Ok(EndpointCreation::Created(row.endpoint(&sealer)?))
             })
         })
@@ -110,28 +105,6 @@ async fn insert_schedule(tx: &mut WriteTransaction, new: &NewEndpoint) -> Result
     .bind(millis(lease_for(new.settings.deadline())))
     .bind(settings.delivery_rate)
     .bind(settings.delivery_rate_ms)
-    .execute(tx.connection())
-    .await?;
-    Ok(())
-}
-
-/// Also for the secret of a changed URL.
-pub(super) async fn insert_secret(
-    tx: &mut WriteTransaction,
-    endpoint: EndpointKey,
-    id: Uuid,
-    secret: Sealed,
-) -> Result<(), Fault> {
-    sqlx::query(
-        "-- sqlite::endpoint::create::insert_secret
-        INSERT INTO endpoint_secrets (id, endpoint, sealed, sealing_key, created_at)
-        VALUES (?1, ?2, ?3, ?4, ?5)",
-    )
-    .bind(id)
-    .bind(endpoint.as_uuid())
-    .bind(secret.bytes)
-    .bind(secret.key_id)
-    .bind(UnixMicros(tx.now()))
     .execute(tx.connection())
     .await?;
     Ok(())

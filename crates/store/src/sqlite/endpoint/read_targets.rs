@@ -3,12 +3,12 @@
 //! One statement reads URL, live secrets and version, so that they belong together.
 
 use domain::id::{EndpointKey, PublicId};
-use domain::signing::SigningSecret;
 use sqlx::{FromRow, SqlitePool};
 use uuid::Uuid;
 
-use crate::endpoint::{Target, secret_row};
+use crate::endpoint::Target;
 use crate::sealing::{Sealed, Sealer};
+use crate::secret::StoredSecret;
 use crate::sqlite::codec::{SettingsColumns, corrupt, json_of_uuids};
 use crate::sqlite::errors::store_error;
 use crate::{StoreError, sealed_headers};
@@ -25,6 +25,7 @@ struct Row {
     headers_sealed: Option<Vec<u8>>,
     headers_sealing_key: Option<String>,
     secret: Option<Uuid>,
+    kind: Option<i16>,
     sealed: Option<Vec<u8>>,
     sealing_key: Option<String>,
 }
@@ -39,13 +40,14 @@ pub(in crate::sqlite) async fn read_targets(
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
             e.delivery_rate, e.delivery_rate_ms, e.ingest_rate, e.ingest_rate_ms, e.signing,
-            e.public_ingest, e.headers_sealed, e.headers_sealing_key, s.id AS secret, s.sealed, s.sealing_key
+            e.public_ingest, e.headers_sealed, e.headers_sealing_key,
+            s.id AS secret, s.kind, s.sealed, s.sealing_key
         FROM endpoints e
-        LEFT JOIN endpoint_secrets s ON s.endpoint = e.key AND s.kind = 1
+        LEFT JOIN endpoint_secrets s ON s.endpoint = e.key AND (s.kind & e.signing) <> 0
             AND (s.retires_at IS NULL
                 OR s.retires_at > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
         WHERE e.key IN (SELECT unhex(value, '-') FROM json_each(?1)) AND e.deleted_at IS NULL
-        ORDER BY e.key, s.created_at DESC, s.id DESC",
+        ORDER BY e.key, s.created_at DESC, s.kind, s.id DESC",
     )
     .bind(json_of_uuids(endpoints.iter().map(|endpoint| endpoint.as_uuid())))
     .fetch_all(readers)
@@ -55,9 +57,10 @@ pub(in crate::sqlite) async fn read_targets(
     let mut targets: Vec<Target> = Vec::new();
     for row in rows {
         let endpoint = EndpointKey::from_uuid(row.key);
-        let secret = match (row.secret, row.sealed, row.sealing_key) {
-            (Some(id), Some(bytes), Some(key_id)) => {
-                Some(open(sealer, endpoint, id, &Sealed { key_id, bytes }))
+        let secret = match (row.secret, row.kind, row.sealed, row.sealing_key) {
+            (Some(id), Some(kind), Some(bytes), Some(key_id)) => {
+                let sealed = Sealed { key_id, bytes };
+                Some(StoredSecret { id, kind, sealed }.open(sealer, endpoint))
             }
             _ => None,
         };
@@ -86,17 +89,4 @@ pub(in crate::sqlite) async fn read_targets(
         targets.push(target);
     }
     Ok(targets)
-}
-
-fn open(
-    sealer: &Sealer,
-    endpoint: EndpointKey,
-    id: Uuid,
-    secret: &Sealed,
-) -> Result<SigningSecret, String> {
-    let bytes = sealer
-        .open(secret, &secret_row(endpoint, id))
-        .map_err(|error| format!("secret {id} cannot be unsealed: {error}"))?;
-    SigningSecret::from_slice(&bytes)
-        .map_err(|error| format!("secret {id} cannot be used: {error}"))
 }

@@ -2,11 +2,13 @@
 
 use domain::delivery::lease::lease_for;
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
+use domain::signing::Scheme;
 
-use super::create::insert_secret;
 use super::find::find_row;
+use super::rotate_secrets::insert_secret;
 use crate::endpoint::{Changed, EndpointChange, EndpointUpdate, secret_row};
 use crate::sealing::{Sealed, Sealer};
+use crate::secret::NewSecret;
 use crate::sqlite::codec::{SettingsColumns, UnixMicros, json_of_texts, millis};
 use crate::sqlite::errors::Fault;
 use crate::sqlite::writer::{WriteTransaction, Writer};
@@ -58,7 +60,8 @@ async fn read_and_write(
             let (secret, endpoint) = (secret_id.to_string(), old.key.to_string());
             StoreError::Sealed { secret, endpoint, source }
         })?;
-        insert_secret(tx, old.key, secret_id, sealed).await?;
+        let kind = codes::of_scheme(Scheme::V1);
+        insert_secret(tx, old.key, NewSecret { id: secret_id, kind, sealed }).await?;
     }
     match find_row(tx.connection(), application, id).await? {
         Some(row) => {
@@ -154,7 +157,7 @@ async fn end_secrets(tx: &mut WriteTransaction, endpoint: EndpointKey) -> Result
     sqlx::query(
         "-- sqlite::endpoint::update::end_secrets
         UPDATE endpoint_secrets SET retires_at = ?2
-        WHERE endpoint = ?1 AND (retires_at IS NULL OR retires_at > ?2)",
+        WHERE endpoint = ?1 AND kind = 1 AND (retires_at IS NULL OR retires_at > ?2)",
     )
     .bind(endpoint.as_uuid())
     .bind(UnixMicros(tx.now()))
