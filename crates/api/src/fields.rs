@@ -12,7 +12,8 @@ use std::fmt;
 use actix_web::HttpRequest;
 use domain::destination::DestinationError;
 use domain::endpoint::SettingsError;
-use domain::id::PublicIdError;
+use domain::id::{PublicId, PublicIdError};
+use domain::label::LabelError;
 use domain::signing::{EndpointSecretError, SecretError};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -37,9 +38,14 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// The parameters of a request's query.
+    /// The parameters of a request's query, without the one that says whom the call is about.
     pub(crate) fn of_query(request: &HttpRequest) -> Self {
+        Self::of_parameters(request, |name| name != APPLICATION_ID)
+    }
+
+    fn of_parameters(request: &HttpRequest, wanted: impl Fn(&str) -> bool) -> Self {
         let pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
+        let pairs = pairs.filter(|(name, _)| wanted(name));
         let texts = pairs.map(|(name, text)| (name.into_owned(), Value::String(text.into_owned())));
         Self::of_pairs(Code::QueryInvalid, texts)
     }
@@ -127,7 +133,17 @@ impl Fields {
     }
 }
 
-/// Refuses every query parameter.
+/// The parameter that every call with a key takes. It is read where the caller is.
+pub(crate) const APPLICATION_ID: &str = "application_id";
+
+/// The application that a request's query names, if any.
+pub(crate) fn application_id(request: &HttpRequest) -> Result<Option<PublicId>, Problem> {
+    let mut fields = Fields::of_parameters(request, |name| name == APPLICATION_ID);
+    let id = fields.optional(APPLICATION_ID, PublicId::parse);
+    fields.finish(Some(id))
+}
+
+/// Refuses every query parameter but `application_id`.
 pub(crate) fn refuse_query(request: &HttpRequest) -> Result<(), Problem> {
     Fields::of_query(request).finish(Some(()))
 }
@@ -177,6 +193,16 @@ impl Fault for DestinationError {
 impl Fault for PublicIdError {
     fn code(&self) -> &'static str {
         "id_malformed"
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Fault for LabelError {
+    fn code(&self) -> &'static str {
+        "name_malformed"
     }
 
     fn message(&self) -> String {
@@ -282,6 +308,25 @@ mod tests {
         ] {
             assert_eq!(Fields::of_body(body).unwrap_err().code(), code, "{body:?}");
         }
+    }
+
+    #[test]
+    fn the_application_is_read_apart_from_the_other_parameters() {
+        let id = |uri| application_id(&TestRequest::with_uri(uri).to_http_request());
+        assert_eq!(id("/?limit=1").unwrap(), None);
+        let named = id("/?limit=1&application%5Fid=shop").unwrap();
+        assert_eq!(named.as_ref().map(PublicId::as_str), Some("shop"));
+        for (uri, rule) in [
+            ("/?application_id=", "id_malformed"),
+            ("/?application_id=Shop", "id_malformed"),
+            ("/?application_id=a&application_id=a", "field_repeated"),
+        ] {
+            let problem = id(uri).unwrap_err();
+            assert_eq!(problem.code(), Code::QueryInvalid);
+            assert_eq!(refused(&problem), [("application_id".to_owned(), rule.to_owned())]);
+        }
+        let request = TestRequest::with_uri("/?application_id=shop").to_http_request();
+        assert!(refuse_query(&request).is_ok());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! An id in a path that is malformed gets the answer of one that does not exist: it names nothing,
 //! and a caller has one case to handle instead of two.
 
+mod api_key;
+mod application;
 mod delivery;
 mod endpoint;
 mod livez;
@@ -17,6 +19,7 @@ use actix_web::web::ServiceConfig;
 use store::Store;
 
 use self::table::{Access, Call};
+use crate::auth::Uses;
 use crate::body::BodyLimit;
 use crate::{Committer, Settings, Waker};
 
@@ -33,6 +36,8 @@ pub(crate) struct State {
     pub(crate) waker: Waker,
     /// The limits.
     pub(crate) settings: Settings,
+    /// When keys were used.
+    pub(crate) uses: Uses,
 }
 
 impl State {
@@ -52,6 +57,8 @@ impl State {
 /// Every call for callers: the table, see [`table`].
 fn calls() -> Vec<Call> {
     let mut calls = vec![Call::get("/livez", Access::Anyone, livez::live)];
+    calls.extend(api_key::calls());
+    calls.extend(application::calls());
     calls.extend(delivery::calls());
     calls.extend(endpoint::calls());
     calls.extend(submission::calls());

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::context::TokioContext;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::Uses;
 use crate::routes::{self, State};
 use crate::{Committer, Settings, Waker};
 use crate::{request_log, unread_body};
@@ -70,7 +71,7 @@ pub fn start(
 ) -> anyhow::Result<RunningApi> {
     let waker = Waker::new(Arc::clone(&store));
     let committer = Committer::new(Arc::clone(&store), waker.clone(), settings.commit);
-    let state = Data::new(State { store, committer, waker, settings });
+    let state = Data::new(State { store, committer, waker, settings, uses: Uses::default() });
     let settings = &state.settings;
     // Should one of the two end on its own, the other ends with it.
     let stop = stop.child_token();

@@ -13,7 +13,7 @@
 //! | [`signing`] | how a request is signed and verified (Standard Webhooks) |
 //! | [`rate_limit`] | how many of the reserved units are within a limit |
 //! | [`duration`] | how durations are written |
-//! | [`id`] | the identifiers of all of these |
+//! | [`id`], [`label`] | the identifiers of all of these, and what people call them |
 #![deny(missing_docs)]
 
 pub mod application;
@@ -22,6 +22,7 @@ pub mod destination;
 pub mod duration;
 pub mod endpoint;
 pub mod id;
+pub mod label;
 pub mod rate_limit;
 pub mod signing;
 pub mod submission;

@@ -1,9 +1,16 @@
 //! `fencepost keys`: keys of the api.
+//!
+//! Whoever reaches the database may manage all keys, so these commands need none.
+
+mod list;
+mod revoke;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
+use domain::id::PublicId;
+use domain::label::Label;
 use store::api_key::{NewApiKey, Role};
 use store::sealing::{Sealer, SealingKey};
 use store::{Store, StoreOptions};
@@ -18,36 +25,64 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Makes an admin key and prints it, once, on standard output.
+    /// Makes a key and prints it, once, on standard output.
     Create(Create),
+    /// Shows all keys, newest first.
+    List(list::Args),
+    /// Ends a key: the next request with it is refused.
+    Revoke(revoke::Args),
 }
 
 #[derive(Debug, clap::Args)]
 struct Create {
-    /// A label for people.
-    #[arg(long, default_value = "admin", value_parser = name)]
-    name: String,
+    /// A label for people [default: the role].
+    #[arg(long, value_parser = Label::parse)]
+    name: Option<Label>,
+    /// What it may do: `admin` everything, `publish` submit and read, `read` read all but payloads.
+    #[arg(long, default_value = "admin", value_parser = role)]
+    role: Role,
+    /// Binds the key to the application with this id [default: all applications].
+    #[arg(long, value_name = "ID", value_parser = PublicId::parse)]
+    application: Option<PublicId>,
     #[command(flatten)]
     database: DatabaseArgs,
 }
 
-/// At most 200 characters, none of them a control character.
-fn name(text: &str) -> Result<String, String> {
-    let length = text.chars().count();
-    if length == 0 || length > 200 || text.chars().any(char::is_control) {
-        return Err("has 1 to 200 characters, none of them a control character".to_owned());
-    }
-    Ok(text.to_owned())
+fn role(text: &str) -> Result<Role, String> {
+    let names = Role::ALL.map(Role::as_str).join(", ");
+    Role::parse(text).ok_or_else(|| format!("must be one of {names}"))
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Action::Create(create) = args.action;
+    match args.action {
+        Action::Create(args) => create(&args).await,
+        Action::List(args) => list::run(&args).await,
+        Action::Revoke(args) => revoke::run(&args).await,
+    }
+}
+
+async fn create(args: &Create) -> anyhow::Result<ExitCode> {
+    let store = open(&args.database).await?;
+    let application = match &args.application {
+        None => None,
+        Some(id) => {
+            let found = store.find_application(id).await?;
+            Some(found.with_context(|| format!("no application has the id {id}"))?)
+        }
+    };
+    let name = args.name.as_ref().map_or(args.role.as_str(), Label::as_str);
+    let key = NewApiKey::generate(name, args.role, application)?;
+    store.create_api_key(&key).await.context("the key was not stored")?;
+    println!("{}", key.reveal());
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn open(database: &DatabaseArgs) -> anyhow::Result<Arc<dyn Store>> {
     // No secret is sealed or opened: any sealer does.
     let options = StoreOptions::new(Sealer::new(SealingKey::generate()?, Vec::new()));
-    let store = store::open(&create.database.database_url, options).await?;
+    let store = store::open(&database.database_url, options).await?;
     store.check().await?;
-    println!("{}", create_admin_key(&store, &create.name).await?.reveal());
-    Ok(ExitCode::SUCCESS)
+    Ok(store)
 }
 
 /// Makes an admin key. Only its digest is stored.

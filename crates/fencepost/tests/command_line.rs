@@ -118,6 +118,47 @@ fn serve_in_an_empty_folder_makes_what_it_needs_and_shows_its_key_once() -> anyh
 }
 
 #[test]
+fn keys_are_made_listed_and_revoked_and_the_last_admin_stays() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let run = |arguments: &[&str]| fencepost(folder.path()).args(arguments).output();
+    let succeeds = |arguments: &[&str]| -> anyhow::Result<String> {
+        let output = run(arguments)?;
+        ensure!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let refused = |arguments: &[&str], expected: &str| -> anyhow::Result<()> {
+        let output = run(arguments)?;
+        ensure!(!output.status.success(), "{arguments:?}");
+        ensure!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
+        Ok(())
+    };
+    succeeds(&["migrate"])?;
+    let admin = succeeds(&["keys", "create"])?;
+    let create = ["keys", "create", "--role", "publish", "--application", "default"];
+    let publisher = succeeds(&[&create[..], &["--name", "shop"]].concat())?;
+    refused(&["keys", "create", "--role", "root"], "admin, publish, read")?;
+    refused(&["keys", "create", "--name", ""], "1 to 200 characters")?;
+    refused(&["keys", "create", "--application", "nobody"], "no application has the id nobody")?;
+
+    let listed = succeeds(&["keys", "list"])?;
+    ensure!(!listed.contains(admin.trim()) && !listed.contains(publisher.trim()), "{listed}");
+    let line = |text: &str| listed.lines().find(|line| line.ends_with(text)).map(str::to_owned);
+    let (admin, publisher) =
+        (line("admin").context(listed.clone())?, line("shop").context(listed)?);
+    ensure!(publisher.contains("publish") && publisher.contains("default"), "{publisher}");
+    ensure!(admin.contains("(all)") && admin.contains("never"), "{admin}");
+
+    let id = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    succeeds(&["keys", "revoke", &id(&publisher)])?;
+    ensure!(succeeds(&["keys", "revoke", &id(&publisher)])?.contains("before"));
+    refused(&["keys", "revoke", &id(&admin)], "last admin key")?;
+    refused(&["keys", "revoke", "0190f5fe-7c00-7a00-8a00-000000000001"], "no key has this id")?;
+    let listed = succeeds(&["keys", "list"])?;
+    ensure!(listed.lines().any(|line| line.contains("revoked 20") && line.ends_with("shop")));
+    Ok(())
+}
+
+#[test]
 fn the_demonstration_on_the_projects_own_samples_ends_well() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let demo = fencepost(folder.path()).args(["demo", "--json", "--fail-rate", "0.5"]).output()?;

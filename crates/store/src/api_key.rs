@@ -56,6 +56,12 @@ impl Role {
         }
     }
 
+    /// The role of a name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == name)
+    }
+
     /// The name in answers and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -137,6 +143,43 @@ pub struct ApiKey {
     pub application: Option<ApplicationKey>,
     /// When it was made.
     pub created_at: OffsetDateTime,
+    /// Whether its last use was noted more than an hour ago, or never: time to note this one.
+    pub use_due: bool,
+}
+
+/// A stored key as its owner sees it, revoked ones included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKeyView {
+    /// Its id.
+    pub id: Uuid,
+    /// A label for people.
+    pub name: String,
+    /// The first characters of the key.
+    pub shown_prefix: String,
+    /// What it may do.
+    pub role: Role,
+    /// The public id of the one application it is bound to, if any.
+    pub application_id: Option<String>,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// When it was last used, up to an hour too early.
+    pub last_used_at: Option<OffsetDateTime>,
+    /// When it was revoked. None: it is live.
+    pub revoked_at: Option<OffsetDateTime>,
+}
+
+/// What became of a key to be revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revocation {
+    /// It is revoked: the next request with it is refused.
+    Revoked,
+    /// It had been revoked before.
+    WasRevoked,
+    /// It is the last live admin key of all applications. Nobody could make another one over HTTP,
+    /// so it stays.
+    LastAdmin,
+    /// No such key, or none of that application.
+    Missing,
 }
 
 #[cfg(test)]
@@ -151,6 +194,16 @@ mod tests {
         assert_eq!(covered(Admin), [true, true, true]);
         assert_eq!(covered(Publish), [false, true, true]);
         assert_eq!(covered(Read), [false, false, true]);
+    }
+
+    #[test]
+    fn a_role_is_parsed_from_its_name_and_from_nothing_else() {
+        for role in Role::ALL {
+            assert_eq!(Role::parse(role.as_str()), Some(role));
+        }
+        for bad in ["", "Admin", "admin ", "root"] {
+            assert_eq!(Role::parse(bad), None, "{bad}");
+        }
     }
 
     #[test]

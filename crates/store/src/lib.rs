@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod api_key;
+pub mod application;
 pub mod codes;
 pub mod delivery;
 pub mod endpoint;

@@ -33,7 +33,8 @@ use sqlx::SqlitePool;
 use uuid::Uuid;
 
 use self::writer::Writer;
-use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
+use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
+use crate::application::{Application, ApplicationCreation, NewApplication};
 use crate::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
     Recording, Replay, Report,
@@ -104,7 +105,7 @@ impl Store for SqliteStore {
         schema::check::check(&self.readers).await
     }
 
-    async fn create_api_key(&self, key: &NewApiKey) -> Result<(), StoreError> {
+    async fn create_api_key(&self, key: &NewApiKey) -> Result<ApiKeyView, StoreError> {
         api_key::create::create(&self.writer, key).await
     }
 
@@ -114,6 +115,41 @@ impl Store for SqliteStore {
 
     async fn has_api_keys(&self) -> Result<bool, StoreError> {
         api_key::has_any::has_any(&self.readers).await
+    }
+
+    async fn list_api_keys(
+        &self,
+        application: Option<ApplicationKey>,
+        page: Page,
+    ) -> Result<Vec<ApiKeyView>, StoreError> {
+        api_key::list::list(&self.readers, application, page).await
+    }
+
+    async fn revoke_api_key(
+        &self,
+        application: Option<ApplicationKey>,
+        id: Uuid,
+    ) -> Result<Revocation, StoreError> {
+        api_key::revoke::revoke(&self.writer, application, id).await
+    }
+
+    async fn note_api_key_use(&self, id: Uuid) -> Result<bool, StoreError> {
+        api_key::note_use::note_use(&self.writer, id).await
+    }
+
+    async fn create_application(
+        &self,
+        application: &NewApplication,
+    ) -> Result<ApplicationCreation, StoreError> {
+        application::create::create(&self.writer, application).await
+    }
+
+    async fn list_applications(
+        &self,
+        only: Option<ApplicationKey>,
+        page: Page,
+    ) -> Result<Vec<Application>, StoreError> {
+        application::list::list(&self.readers, only, page).await
     }
 
     async fn find_application(&self, id: &PublicId) -> Result<Option<ApplicationKey>, StoreError> {

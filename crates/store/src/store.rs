@@ -6,7 +6,8 @@ use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId
 use domain::signing::Ed25519PublicKey;
 use uuid::Uuid;
 
-use crate::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
+use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
+use crate::application::{Application, ApplicationCreation, NewApplication};
 use crate::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
     Recording, Replay, Report,
@@ -55,13 +56,44 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     async fn check(&self) -> Result<(), StoreError>;
 
     /// Stores a key's digest.
-    async fn create_api_key(&self, key: &NewApiKey) -> Result<(), StoreError>;
+    async fn create_api_key(&self, key: &NewApiKey) -> Result<ApiKeyView, StoreError>;
 
-    /// The live key with this digest.
+    /// The live key with this digest. A key bound to a deleted application is not live.
     async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError>;
 
     /// Whether any live key exists.
     async fn has_api_keys(&self) -> Result<bool, StoreError>;
+
+    /// Keys, revoked ones included, newest first: those bound to that application, or all.
+    async fn list_api_keys(
+        &self,
+        application: Option<ApplicationKey>,
+        page: Page,
+    ) -> Result<Vec<ApiKeyView>, StoreError>;
+
+    /// Revokes a key: one bound to that application, or any. Never the last live admin key that is
+    /// bound to none.
+    async fn revoke_api_key(
+        &self,
+        application: Option<ApplicationKey>,
+        id: Uuid,
+    ) -> Result<Revocation, StoreError>;
+
+    /// Notes that a key is used now, unless a use within the last hour is noted. Answers whether.
+    async fn note_api_key_use(&self, id: Uuid) -> Result<bool, StoreError>;
+
+    /// Creates an application.
+    async fn create_application(
+        &self,
+        application: &NewApplication,
+    ) -> Result<ApplicationCreation, StoreError>;
+
+    /// Live applications, newest first: only that one, or all.
+    async fn list_applications(
+        &self,
+        only: Option<ApplicationKey>,
+        page: Page,
+    ) -> Result<Vec<Application>, StoreError>;
 
     /// The live application with this id.
     async fn find_application(&self, id: &PublicId) -> Result<Option<ApplicationKey>, StoreError>;

@@ -12,7 +12,7 @@ use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::{FailureReason, Outcome, Verdict};
 use domain::destination::{AddressPolicy, DestinationUrl};
 use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft, SigningSchemes};
-use domain::id::{ClaimToken, DeliveryId, EndpointKey, PublicId};
+use domain::id::{ApplicationKey, ClaimToken, DeliveryId, EndpointKey, PublicId};
 use domain::signing::SigningSecret;
 use domain::submission::{ContentType, IdempotencyKey};
 use store::delivery::{
@@ -24,6 +24,7 @@ use store::sealing::{Sealer, SealingKey};
 use store::submission::{Acceptance, Accepted, NewSubmission};
 use store::{Store, StoreOptions};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// A row of `deliveries`, or of `settled_deliveries`, as it stands in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,6 +227,16 @@ impl Fixture {
 
     pub(crate) async fn expire_key(&self, key: &str) -> anyhow::Result<()> {
         forward!(self.expire_key(key))
+    }
+
+    /// Makes what was noted of a key's last use more than an hour old.
+    pub(crate) async fn age_key_use(&self, key: Uuid) -> anyhow::Result<()> {
+        forward!(self.age_key_use(key))
+    }
+
+    /// Marks an application as deleted.
+    pub(crate) async fn delete_application(&self, key: ApplicationKey) -> anyhow::Result<()> {
+        forward!(self.delete_application(key))
     }
 
     /// Sets the schedule's `paused_until` an hour ahead, or clears it.

@@ -28,6 +28,7 @@ mod claim;
 mod endpoint_changes;
 mod endpoints;
 mod fence;
+mod keys;
 mod lapses;
 mod rate_limits;
 mod reading;

@@ -45,6 +45,14 @@ codes! {
     KeyUnknown, "key_unknown", UNAUTHORIZED, "the API key does not exist or was revoked";
     RoleInsufficient, "role_insufficient", FORBIDDEN, "the role of this API key does not allow the call";
 
+    KeyBound, "key_bound", FORBIDDEN, "this API key is bound to one application, the call needs one that is not";
+
+    // Applications and keys.
+    ApplicationNotFound, "application_not_found", NOT_FOUND, "no application has this id, or none that this API key may reach";
+    ApplicationIdTaken, "application_id_taken", CONFLICT, "an application has, or once had, this id";
+    KeyNotFound, "key_not_found", NOT_FOUND, "no API key has this id";
+    KeyLastAdmin, "key_last_admin", CONFLICT, "the last admin key of all applications stays: create another one first";
+
     // Bodies.
     BodyTooLarge, "body_too_large", PAYLOAD_TOO_LARGE, "the body has more bytes than `limit_bytes`";
     BodyTooSlow, "body_too_slow", REQUEST_TIMEOUT, "the body did not arrive in time";

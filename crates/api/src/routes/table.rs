@@ -87,7 +87,6 @@ impl Call {
     }
 
     /// `DELETE`.
-    #[allow(dead_code, reason = "the calls that delete something will use it")]
     pub(super) fn delete<F, Args>(path: &'static str, access: Access, handler: F) -> Self
     where
         F: Handler<Args>,

@@ -1,25 +1,25 @@
 //! Who may make which call: the table of calls, walked. A call that is added is walked too.
 
 use api::DescribedCall;
-use domain::id::ApplicationKey;
 use serde_json::json;
 use store::api_key::Role;
 
-use crate::harness::{Api, Request, create_key, problem};
+use crate::harness::{Api, Request, create_application, create_key, problem};
 
 /// What anyone may call. Opening a call is a decision, so it is made here as well.
 const OPEN: [(&str, &str); 1] = [("GET", "/livez")];
 
 /// What each path parameter names, and the code that says that it names nothing. A parameter that is
 /// not here fails the tests.
-const PARAMETERS: [(&str, &str); 3] = [
+const PARAMETERS: [(&str, &str); 4] = [
     ("{endpoint_id}", "endpoint_not_found"),
     ("{submission_id}", "submission_not_found"),
     ("{delivery_id}", "delivery_not_found"),
+    ("{key_id}", "key_not_found"),
 ];
 
-/// What each parameter stands for: an endpoint of the default application, its submission and the
-/// delivery of that.
+/// What each parameter stands for: an endpoint of the default application, its submission, the
+/// delivery of that, and a key bound to that application.
 struct Named([String; PARAMETERS.len()]);
 
 impl Named {
@@ -28,20 +28,28 @@ impl Named {
         let accepted = api.submit(endpoint).body("x").send().await.json();
         let submission = accepted["submission_id"].as_str().unwrap().to_owned();
         let delivery = accepted["delivery_ids"][0].as_str().unwrap().to_owned();
-        Self([endpoint.to_owned(), submission, delivery])
+        let body = json!({"name": "k", "role": "read", "application_id": "default"});
+        let key = api.post("/v1/keys").json(&body).send().await.json();
+        Self([endpoint.to_owned(), submission, delivery, key["id"].as_str().unwrap().to_owned()])
     }
 
     /// The call for these, with a body that brings it as far as its look-up.
     fn request(&self, api: &Api, call: &DescribedCall) -> Request {
+        self.request_with(api, call, "")
+    }
+
+    fn request_with(&self, api: &Api, call: &DescribedCall, query: &str) -> Request {
         let mut path = call.path.to_owned();
         for ((parameter, _), value) in PARAMETERS.iter().zip(&self.0) {
             path = path.replace(parameter, value);
         }
         assert!(!path.contains('{'), "{path}: PARAMETERS does not know its parameter");
-        let request = api.request(&call.method, &path);
+        let request = api.request(&call.method, &(path + query));
         let body = match (call.method.as_str(), call.path) {
             ("GET", _) => return request,
             ("POST", "/v1/endpoints") => json!({"url": "https://example.com/hook"}),
+            ("POST", "/v1/applications") => json!({"id": self.0[0], "name": "n"}),
+            ("POST", "/v1/keys") => json!({"name": "n", "role": "read"}),
             // A call that needs members of its body belongs here.
             _ => json!({}),
         };
@@ -121,13 +129,20 @@ async fn a_call_is_refused_below_its_role_and_answered_from_there_on() {
 async fn what_belongs_to_another_application_does_not_exist_for_any_call() {
     let api = Api::start().await;
     let named = Named::create(&api, "orders").await;
-    let stranger: ApplicationKey = store::new_id::application_key();
+    let stranger = create_application(&api, "stranger").await;
     let key = create_key(api.store.as_ref(), Role::Admin, Some(stranger)).await;
     for (call, _) in calls_with_a_key() {
+        let named_too = named.request_with(&api, &call, "?application_id=default");
+        let answer = named_too.key(&key).send().await;
+        assert_eq!(answer.problem(), problem(404, "application_not_found"), "{call:?}");
+
         let Some((_, code)) = PARAMETERS.iter().find(|(name, _)| call.path.contains(name)) else {
             continue;
         };
         let answer = named.request(&api, &call).key(&key).send().await;
+        assert_eq!(answer.problem(), problem(404, code), "{call:?}");
+        // Nor for a key of all applications that asks about that other one.
+        let answer = named.request_with(&api, &call, "?application_id=stranger").send().await;
         assert_eq!(answer.problem(), problem(404, code), "{call:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use api::{RunningApi, Settings};
 use domain::application::DEFAULT_APPLICATION_KEY;
-use domain::id::ApplicationKey;
+use domain::id::{ApplicationKey, PublicId};
 use serde_json::Value;
 use store::api_key::{NewApiKey, Role};
 use store::sealing::{Sealer, SealingKey};
@@ -122,6 +122,15 @@ pub(crate) async fn create_key(
     let key = NewApiKey::generate("test", role, application).unwrap();
     store.create_api_key(&key).await.unwrap();
     key.reveal().to_owned()
+}
+
+/// Creates an application with this id, and answers its key.
+pub(crate) async fn create_application(api: &Api, id: &str) -> ApplicationKey {
+    let answer = api.post("/v1/applications").json(&serde_json::json!({"id": id, "name": id}));
+    let answer = answer.send().await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let id = PublicId::parse(id).unwrap();
+    api.store.find_application(&id).await.unwrap().unwrap()
 }
 
 #[derive(Clone)]

@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod applications;
 mod bodies;
 mod deliveries;
 mod endpoints;

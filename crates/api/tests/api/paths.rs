@@ -37,6 +37,8 @@ async fn a_wrong_method_is_a_405_that_names_the_right_ones() {
         ("/v1/deliveries".to_owned(), "HEAD, GET"),
         (format!("/v1/deliveries/{id}"), "HEAD, GET"),
         (format!("/v1/deliveries/{id}/replay"), "POST"),
+        ("/v1/applications".to_owned(), "HEAD, GET, POST"),
+        ("/v1/keys".to_owned(), "HEAD, GET, POST"),
     ] {
         for method in ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"] {
             let answer = api.request(method, &path).send().await;

@@ -1,3 +1,6 @@
 //! Applications.
 
+pub(super) mod create;
 pub(super) mod find;
+pub(super) mod list;
+mod row;

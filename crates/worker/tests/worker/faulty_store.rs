@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
-use store::api_key::{ApiKey, ApiKeyDigest, NewApiKey};
+use store::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
+use store::application::{Application, ApplicationCreation, NewApplication};
 use store::delivery::{
     ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
     Recording, Replay, Report,
@@ -130,7 +131,7 @@ impl Store for FaultyStore {
         self.store.reserve(reservations).await
     }
 
-    async fn create_api_key(&self, key: &NewApiKey) -> Answer<()> {
+    async fn create_api_key(&self, key: &NewApiKey) -> Answer<ApiKeyView> {
         self.store.create_api_key(key).await
     }
 
@@ -140,6 +141,38 @@ impl Store for FaultyStore {
 
     async fn has_api_keys(&self) -> Answer<bool> {
         self.store.has_api_keys().await
+    }
+
+    async fn list_api_keys(
+        &self,
+        application: Option<ApplicationKey>,
+        page: Page,
+    ) -> Answer<Vec<ApiKeyView>> {
+        self.store.list_api_keys(application, page).await
+    }
+
+    async fn revoke_api_key(
+        &self,
+        application: Option<ApplicationKey>,
+        id: Uuid,
+    ) -> Answer<Revocation> {
+        self.store.revoke_api_key(application, id).await
+    }
+
+    async fn note_api_key_use(&self, id: Uuid) -> Answer<bool> {
+        self.store.note_api_key_use(id).await
+    }
+
+    async fn create_application(&self, new: &NewApplication) -> Answer<ApplicationCreation> {
+        self.store.create_application(new).await
+    }
+
+    async fn list_applications(
+        &self,
+        only: Option<ApplicationKey>,
+        page: Page,
+    ) -> Answer<Vec<Application>> {
+        self.store.list_applications(only, page).await
     }
 
     async fn find_application(&self, id: &PublicId) -> Answer<Option<ApplicationKey>> {

@@ -48,7 +48,7 @@ pub(super) async fn create(
         EndpointCreation::IdTaken => Err(Problem::new(Code::EndpointIdTaken)),
         EndpointCreation::Created(created) => {
             tracing::Span::current().record("endpoint.id", created.id.as_str());
-            let location = format!("/v1/endpoints/{}", created.id);
+            let location = caller.location(&format!("/v1/endpoints/{}", created.id));
             let secret = endpoint.secret.reveal();
             let public_key = endpoint.ed25519.public_key().to_string();
             let body = CreatedEndpoint { endpoint: created.into(), public_key, secret };

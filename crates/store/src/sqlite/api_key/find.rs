@@ -1,4 +1,4 @@
-//! The live key with a digest.
+//! The live key with a digest. A key bound to an application ends with it.
 
 use domain::id::ApplicationKey;
 use sqlx::{FromRow, SqlitePool};
@@ -16,6 +16,7 @@ struct Row {
     role: i16,
     application: Option<Uuid>,
     created_at: UnixMicros,
+    use_due: bool,
 }
 
 pub(in crate::sqlite) async fn find(
@@ -24,9 +25,17 @@ pub(in crate::sqlite) async fn find(
 ) -> Result<Option<ApiKey>, StoreError> {
     let row: Option<Row> = sqlx::query_as(
         "-- sqlite::api_key::find
-        SELECT id, name, role, application, created_at
-        FROM api_keys
-        WHERE digest = ?1 AND revoked_at IS NULL",
+        SELECT k.id, k.name, k.role, k.application, k.created_at,
+            (k.last_used_at IS NULL
+                OR k.last_used_at < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+                    - 3600000000)
+                AS use_due
+        FROM api_keys k
+        WHERE k.digest = ?1 AND k.revoked_at IS NULL
+            AND (k.application IS NULL OR EXISTS (
+                SELECT 1 FROM applications a
+                WHERE a.key = k.application AND a.deleted_at IS NULL
+            ))",
     )
     .bind(digest.as_bytes().as_slice())
     .fetch_optional(readers)
@@ -39,5 +48,6 @@ pub(in crate::sqlite) async fn find(
         role: codes::role(row.role).ok_or_else(|| corrupt("api_keys", "role", row.id))?,
         application: row.application.map(ApplicationKey::from_uuid),
         created_at: row.created_at.0,
+        use_due: row.use_due,
     }))
 }

@@ -1,0 +1,33 @@
+//! Live applications, newest first.
+
+use domain::id::ApplicationKey;
+use sqlx::PgPool;
+
+use crate::application::Application;
+use crate::postgres::application::row::ApplicationRow;
+use crate::postgres::errors::store_error;
+use crate::{Page, StoreError};
+
+pub(in crate::postgres) async fn list(
+    pool: &PgPool,
+    only: Option<ApplicationKey>,
+    page: Page,
+) -> Result<Vec<Application>, StoreError> {
+    let rows = sqlx::query_as!(
+        ApplicationRow,
+        "-- postgres::application::list
+        SELECT key, id, name, created_at
+        FROM fencepost.applications
+        WHERE deleted_at IS NULL AND ($1::uuid IS NULL OR key = $1)
+            AND ($2::uuid IS NULL OR key < $2)
+        ORDER BY key DESC
+        LIMIT $3",
+        only.map(ApplicationKey::as_uuid),
+        page.before,
+        i64::from(page.limit),
+    )
+    .fetch_all(pool)
+    .await
+    .map_err(|error| store_error("application::list", error))?;
+    Ok(rows.into_iter().map(Application::from).collect())
+}
