@@ -291,6 +291,44 @@ fn only_what_failed_and_is_past_its_time_expires() {
 }
 
 #[test]
+fn what_is_called_off_is_settled_once_nobody_holds_it() {
+    assert_table(
+        |delivery| word(delivery.call_off(CancelReason::EndpointDeleted, at(0))),
+        &[
+            ("due", "(); changed, cancelled"),
+            ("not due", "(); changed, cancelled"),
+            ("parked, due", "(); changed, cancelled"),
+            ("leased", "refused; unchanged, processing"),
+            ("lapsed once", "(); changed, cancelled"),
+            ("lapsed twice", "(); changed, cancelled"),
+            ("lapsed ten times", "(); changed, cancelled"),
+            ("lapsed, cancel requested", "(); changed, cancelled"),
+            ("failed", "(); changed, cancelled"),
+            ("abandoned", "(); changed, cancelled"),
+            ("failed long ago", "(); changed, cancelled"),
+            ("delivered", "refused; unchanged, delivered"),
+            ("cancelled", "refused; unchanged, cancelled"),
+            ("expired", "refused; unchanged, expired"),
+        ],
+    );
+}
+
+#[test]
+fn only_what_has_been_due_for_the_whole_retention_time_was_held_too_long() {
+    let mut delivery = Delivery::accepted(at(1) - RETENTION);
+    assert_eq!(delivery.give_up_held(RETENTION, at(0)), Err(NotApplicable(StateName::Pending)));
+    delivery.give_up_held(RETENTION, at(1)).unwrap();
+    let reason = FailureReason::HeldTooLong;
+    let failed = DeliveryState::Failed { reason, expires_at: at(1) + RETENTION, claim: None };
+    assert_eq!(delivery.state, failed);
+    for (name, state) in states() {
+        let mut delivery = in_state(state);
+        let given_up = delivery.give_up_held(RETENTION, at(0));
+        assert!(given_up.is_err(), "{name}");
+    }
+}
+
+#[test]
 fn a_delivery_that_kills_its_workers_comes_back_ever_more_rarely_and_is_given_up_after_a_day() {
     let schedule = RetrySchedule::default();
     let mut delivery = Delivery::accepted(at(0));

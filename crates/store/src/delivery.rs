@@ -215,6 +215,23 @@ pub enum Replay {
     EndpointDisabled,
     /// The time in which it could be replayed is over.
     Expired,
+    /// Its payload was erased: there is nothing to send.
+    PayloadErased,
+    /// Its payload is no longer kept: there is nothing to send.
+    PayloadExpired,
+    /// There is no such delivery.
+    Missing,
+}
+
+/// What became of an operator's cancellation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cancellation {
+    /// It is cancelled.
+    Cancelled,
+    /// A worker has it: its report still counts, and it is not tried again.
+    Requested,
+    /// It is settled, as this.
+    NotCancellable(StateName),
     /// There is no such delivery.
     Missing,
 }

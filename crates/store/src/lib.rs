@@ -15,6 +15,7 @@ pub mod delivery;
 pub mod endpoint;
 mod error;
 mod hex;
+pub mod maintenance;
 pub mod new_id;
 mod open;
 mod options;
@@ -32,6 +33,7 @@ pub mod postgres;
 pub mod sqlite;
 
 pub use error::{Cause, StoreError};
+pub use maintenance::Maintenance;
 pub use open::{Backend, migrate, open};
 pub use options::StoreOptions;
 pub use store::{Page, Store};

@@ -11,11 +11,13 @@ mod codec;
 mod delivery;
 mod endpoint;
 mod errors;
+mod maintenance;
 mod pool;
 mod rate_limit;
 mod retry;
 mod schema;
 mod submission;
+mod undropped;
 mod wake_up;
 
 use async_trait::async_trait;
@@ -28,15 +30,17 @@ use uuid::Uuid;
 use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use crate::application::{Application, ApplicationCreation, NewApplication};
 use crate::delivery::{
-    ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
-    Recording, Replay, Report,
+    Cancellation, ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery,
+    HeldClaim, Recording, Replay, Report,
 };
 use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
 use crate::rate_limit::{Reservation, Reserved};
 use crate::secret::{NewRotation, Resealing, Rotation};
-use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use crate::submission::{
+    Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
+};
 use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, Store, StoreError, StoreOptions};
 
@@ -283,6 +287,27 @@ impl Store for PostgresStore {
         delivery: DeliveryId,
     ) -> Result<Replay, StoreError> {
         delivery::replay_failed::replay_failed(&self.general, application, delivery).await
+    }
+
+    async fn cancel_delivery(
+        &self,
+        application: ApplicationKey,
+        delivery: DeliveryId,
+    ) -> Result<Cancellation, StoreError> {
+        delivery::cancel::cancel(&self.general, application, delivery).await
+    }
+
+    async fn resend(&self, resend: &NewResend) -> Result<Resend, StoreError> {
+        let window = self.options.idempotency_window.min(self.options.retention);
+        submission::resend::resend(&self.general, window, resend).await
+    }
+
+    async fn erase_payload(
+        &self,
+        application: ApplicationKey,
+        submission: SubmissionId,
+    ) -> Result<bool, StoreError> {
+        submission::erase::erase(&self.general, application, submission).await
     }
 
     async fn find_delivery(

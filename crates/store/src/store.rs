@@ -9,16 +9,19 @@ use uuid::Uuid;
 use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use crate::application::{Application, ApplicationCreation, NewApplication};
 use crate::delivery::{
-    ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
-    Recording, Replay, Report,
+    Cancellation, ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery,
+    HeldClaim, Recording, Replay, Report,
 };
 use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
 use crate::error::StoreError;
+use crate::maintenance::Maintenance;
 use crate::rate_limit::{Reservation, Reserved};
 use crate::secret::{NewRotation, Resealing, Rotation};
-use crate::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use crate::submission::{
+    Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
+};
 use crate::wake_up::{DueSignal, Listening};
 
 /// Which part of a list.
@@ -35,7 +38,7 @@ pub struct Page {
 /// Each call is one transaction. No call holds a lock or a connection when it returns. A future that
 /// is dropped leaves no transaction open.
 #[async_trait]
-pub trait Store: std::fmt::Debug + Send + Sync + 'static {
+pub trait Store: Maintenance + std::fmt::Debug + Send + Sync + 'static {
     /// How many writers the database lets work at once.
     fn writers_max(&self) -> usize {
         usize::MAX
@@ -218,6 +221,25 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         application: ApplicationKey,
         delivery: DeliveryId,
     ) -> Result<Replay, StoreError>;
+
+    /// Cancels a delivery that is owed or replayable. One that a worker has is only marked.
+    async fn cancel_delivery(
+        &self,
+        application: ApplicationKey,
+        delivery: DeliveryId,
+    ) -> Result<Cancellation, StoreError>;
+
+    /// Stores the submission of a delivery once more, with a delivery of its own. The payload is
+    /// copied inside the database.
+    async fn resend(&self, resend: &NewResend) -> Result<Resend, StoreError>;
+
+    /// Erases the payload of a submission, and cancels what is owed for it; what a worker has is
+    /// marked. Answers whether there is such a submission. Doing it again changes nothing.
+    async fn erase_payload(
+        &self,
+        application: ApplicationKey,
+        submission: SubmissionId,
+    ) -> Result<bool, StoreError>;
 
     /// A delivery of that application with its attempts.
     async fn find_delivery(

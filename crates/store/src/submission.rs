@@ -78,6 +78,89 @@ pub enum Acceptance {
     EndpointMissing,
 }
 
+/// A delivery whose submission is to be sent once more, as a new one with these ids.
+#[derive(Debug, Clone)]
+pub struct NewResend {
+    /// Whose delivery it is.
+    pub application: ApplicationKey,
+    /// What is resent.
+    pub delivery: DeliveryId,
+    /// The id of the new submission.
+    pub id: SubmissionId,
+    /// The id of its delivery, of the same millisecond.
+    pub new_delivery: DeliveryId,
+    /// Under which it is accepted once.
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+impl NewResend {
+    /// A resend with fresh ids.
+    #[must_use]
+    pub fn new(
+        application: ApplicationKey,
+        delivery: DeliveryId,
+        idempotency_key: Option<IdempotencyKey>,
+    ) -> Self {
+        let millis = unix_millis_now();
+        Self {
+            application,
+            delivery,
+            id: SubmissionId::from_uuid(uuid_of_millis(millis)),
+            new_delivery: DeliveryId::from_uuid(uuid_of_millis(millis)),
+            idempotency_key,
+        }
+    }
+}
+
+impl NewResend {
+    /// What its idempotency key is compared by.
+    pub(crate) fn keyed(&self, endpoint: EndpointKey, resend_of: SubmissionId) -> NewSubmission {
+        NewSubmission {
+            id: self.id,
+            delivery: self.new_delivery,
+            webhook_id: self.id.as_uuid(),
+            endpoint,
+            idempotency_key: self.idempotency_key.clone(),
+            fingerprint: Fingerprint::of_resend(&endpoint.as_uuid(), &resend_of.as_uuid()),
+            event_type: None,
+            content_type: ContentType::default(),
+            payload: Bytes::new(),
+        }
+    }
+}
+
+/// What became of a resend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resend {
+    /// It is stored, and its delivery is owed.
+    Accepted(Resent),
+    /// The same resend was accepted before under this key: that one's answer.
+    Replayed(Resent),
+    /// The key stands for something else. Nothing of that is told.
+    Conflicted,
+    /// Another open transaction holds the key: its fate is not known yet.
+    KeyInProgress,
+    /// The endpoint is disabled or deleted.
+    EndpointDisabled,
+    /// The payload was erased: there is nothing to send.
+    PayloadErased,
+    /// The payload is no longer kept: there is nothing to send.
+    PayloadExpired,
+    /// There is no such delivery.
+    Missing,
+}
+
+/// The answer to an accepted resend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resent {
+    /// The new submission.
+    pub accepted: Accepted,
+    /// The endpoint's name in URLs.
+    pub endpoint_id: String,
+    /// The submission that it resends.
+    pub resend_of: SubmissionId,
+}
+
 /// The answer to an accepted submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
@@ -96,6 +179,8 @@ pub struct Submission {
     pub id: SubmissionId,
     /// The `webhook-id` that its requests carry.
     pub webhook_id: Uuid,
+    /// The submission that it resends, if it is a resend.
+    pub resend_of: Option<SubmissionId>,
     /// The endpoint's internal identity.
     pub endpoint: EndpointKey,
     /// The endpoint's name in URLs.
@@ -106,8 +191,10 @@ pub struct Submission {
     pub event_type: Option<String>,
     /// The type of the payload.
     pub content_type: String,
-    /// Length of the payload, in bytes.
+    /// Length of the payload, in bytes, also after it was erased.
     pub payload_bytes: u64,
+    /// When the payload was erased, if it was.
+    pub erased_at: Option<OffsetDateTime>,
     /// When it was accepted, on the database's clock.
     pub received_at: OffsetDateTime,
 }

@@ -1,4 +1,4 @@
-//! The delivery worker of Fencepost: dispatch, send, record.
+//! The delivery worker of Fencepost: dispatch, send, record, maintain.
 //!
 //! It carries. The domain decides what an outcome means, the store settles who may act on it; nothing
 //! here is a statement or a verdict, and no transaction, lock or connection of the database is held
@@ -18,6 +18,8 @@
 //! recorded. So every queue between the two is bounded by the number of places, and a slow database
 //! makes the worker claim less.
 //!
+//! Beside them `maintain` keeps the tables: every worker asks for the lead, one has it.
+//!
 //! Local time only ever stops something early: whether a request may still be started is measured on
 //! the monotonic clock from before its claim was sent. Leases and due times are the database's.
 
@@ -32,6 +34,7 @@ mod give_back;
 mod guard;
 mod listen;
 mod load;
+mod maintain;
 mod record;
 mod running;
 pub mod send;

@@ -15,8 +15,10 @@ use crate::database::Database;
 use crate::deliver::Deliverer;
 use crate::dispatch::{AtCap, Dispatcher};
 use crate::give_back::GiveBack;
+use crate::guard::guarded;
 use crate::listen;
 use crate::load::Loader;
+use crate::maintain::Maintainer;
 use crate::record::Recorder;
 use crate::send::Sender;
 
@@ -75,7 +77,7 @@ async fn run(
         abandon.clone(),
     );
     let (give_back, giving_back) = GiveBack::new(database.clone(), abandon.clone());
-    // These two end by themselves when the last delivery is done.
+    // These end by themselves: the first two when the last delivery is done, upkeep with the stop.
     let flushes = TaskTracker::new();
     flushes.spawn(recording);
     flushes.spawn(giving_back);
@@ -102,6 +104,13 @@ async fn run(
         stop.clone(),
     );
 
+    let maintainer =
+        Maintainer::new(database.clone(), settings.name.clone(), stop.clone(), abandon.clone());
+    flushes.spawn(async move {
+        if let Err(panic) = guarded(maintainer.run()).await {
+            tracing::error!(panic, "the upkeep of this worker has ended");
+        }
+    });
     tasks.spawn(listen::listen(database.clone(), stop.clone()));
     let mut dispatching = tokio::spawn(dispatcher.run(started));
     let early = tokio::select! {

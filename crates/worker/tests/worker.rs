@@ -12,5 +12,6 @@ mod worker {
     mod faulty_store;
     mod site;
     mod stopping;
+    mod upkeep;
     mod wake_up;
 }

@@ -263,6 +263,19 @@ impl Fixture {
         forward!(self.age_secrets(Duration::from_hours(25)))
     }
 
+    /// Runs a statement on one row, whose id is `$1`. Tables are named `{}table`, for the schema.
+    pub(crate) async fn run(&self, text: &'static str, id: uuid::Uuid) -> anyhow::Result<()> {
+        forward!(self.run(text, id))
+    }
+
+    /// A connection beside those of the store. Only PostgreSQL has sessions that hold locks apart.
+    pub(crate) async fn connection(&self) -> anyhow::Result<sqlx::PgConnection> {
+        match &self.database {
+            Database::Postgres(database) => database.connection().await,
+            Database::Sqlite(_) => bail!("this test is about PostgreSQL"),
+        }
+    }
+
     /// Marks endpoint and schedule row as deleted, as DELETE will.
     pub(crate) async fn delete(&self, endpoint: &Endpoint) -> anyhow::Result<()> {
         forward!(self.delete(endpoint.key))

@@ -24,14 +24,20 @@ macro_rules! on_both_stores {
 }
 
 mod accept;
+mod cancel;
 mod claim;
 mod endpoint_changes;
 mod endpoints;
+mod erase;
 mod fence;
 mod keys;
 mod lapses;
+mod leader;
+mod maintenance;
+mod partitions;
 mod rate_limits;
 mod reading;
 mod replay;
+mod resend;
 mod schema;
 mod secrets;

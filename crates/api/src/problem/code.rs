@@ -75,11 +75,14 @@ codes! {
     IdempotencyKeyInvalid, "idempotency_key_invalid", BAD_REQUEST, "`Idempotency-Key` breaks a rule, see `errors`";
     IdempotencyKeyReused, "idempotency_key_reused", UNPROCESSABLE_ENTITY, "this idempotency key was used for other content";
     IdempotencyKeyInProgress, "idempotency_key_in_progress", CONFLICT, "another request with this idempotency key is being decided, send it again";
+    PayloadErased, "payload_erased", GONE, "the payload was erased";
+    PayloadExpired, "payload_expired", GONE, "the payload is no longer kept";
     EventTypeInvalid, "event_type_invalid", UNPROCESSABLE_ENTITY, "`Fencepost-Event-Type` breaks a rule, see `errors`";
 
     // Deliveries.
     DeliveryNotFound, "delivery_not_found", NOT_FOUND, "no delivery has this id";
     DeliveryNotReplayable, "delivery_not_replayable", CONFLICT, "only a failed delivery can be replayed, this one is in `state`";
+    DeliveryNotCancellable, "delivery_not_cancellable", CONFLICT, "a settled delivery cannot be cancelled, this one is in `state`";
     DeliveryExpired, "delivery_expired", GONE, "the time in which the delivery could be replayed is over";
 
     // The service.

@@ -211,4 +211,37 @@ impl Delivery {
             _ => Err(NotApplicable(self.state.name())),
         }
     }
+
+    /// Maintenance settles it: its endpoint is gone, or a cancellation was asked for while it was
+    /// claimed. A claimed delivery is left to its holder until the lease is over.
+    pub fn call_off(
+        &mut self,
+        why: CancelReason,
+        now: OffsetDateTime,
+    ) -> Result<(), NotApplicable> {
+        match self.state {
+            DeliveryState::Pending { .. } | DeliveryState::Failed { .. } => {}
+            DeliveryState::Processing { claim_expires_at, .. } if claim_expires_at <= now => {}
+            _ => return Err(NotApplicable(self.state.name())),
+        }
+        self.state = DeliveryState::Cancelled { reason: why };
+        Ok(())
+    }
+
+    /// Its endpoint is closed, and it has been due for the whole retention time: it fails, and can be
+    /// replayed for that time again. Who still holds a claim on it can still report.
+    pub fn give_up_held(
+        &mut self,
+        retention: Duration,
+        now: OffsetDateTime,
+    ) -> Result<(), NotApplicable> {
+        match self.state {
+            DeliveryState::Pending { due_at, claim, .. } if due_at + retention <= now => {
+                let (reason, expires_at) = (FailureReason::HeldTooLong, now + retention);
+                self.state = DeliveryState::Failed { reason, expires_at, claim };
+                Ok(())
+            }
+            _ => Err(NotApplicable(self.state.name())),
+        }
+    }
 }

@@ -5,6 +5,8 @@ use uuid::Uuid;
 
 /// Names the encoding below. Another encoding needs another name: fingerprints outlive a release.
 const ENCODING: &[u8] = b"fencepost.fingerprint.1";
+/// The same for resends, which name a submission instead of bringing content.
+const RESEND_ENCODING: &[u8] = b"fencepost.resend.1";
 
 /// The SHA-256 of everything that makes a submission what it is, 32 bytes.
 ///
@@ -33,6 +35,16 @@ impl Fingerprint {
         }
         update_with_length(&mut hash, content_type.as_bytes());
         update_with_length(&mut hash, payload);
+        Self(hash.finalize().into())
+    }
+
+    /// The fingerprint of a resend: the same only if it resends the same submission.
+    #[must_use]
+    pub fn of_resend(scope: &Uuid, submission: &Uuid) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(RESEND_ENCODING);
+        hash.update(scope.as_bytes());
+        hash.update(submission.as_bytes());
         Self(hash.finalize().into())
     }
 
@@ -102,6 +114,16 @@ mod tests {
     #[test]
     fn no_event_type_and_an_empty_one_differ() {
         assert_ne!(of(None, JSON, "x"), of(Some(""), JSON, "x"));
+    }
+
+    #[test]
+    fn a_resend_is_known_by_what_it_resends_and_is_no_other_content() {
+        let resent =
+            |scope, id| Fingerprint::of_resend(&Uuid::from_u128(scope), &Uuid::from_u128(id));
+        assert_eq!(resent(7, 1), resent(7, 1));
+        assert_ne!(resent(7, 1), resent(7, 2));
+        assert_ne!(resent(7, 1), resent(8, 1));
+        assert_ne!(resent(7, 1), of(None, JSON, ""));
     }
 
     #[test]

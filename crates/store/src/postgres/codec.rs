@@ -54,6 +54,7 @@ pub(super) fn deliveries(ids: Vec<Uuid>) -> Vec<DeliveryId> {
 pub(super) struct SubmissionRow {
     pub id: Uuid,
     pub webhook_id: Uuid,
+    pub resend_of: Option<Uuid>,
     pub endpoint: Uuid,
     pub endpoint_id: String,
     pub deliveries: Vec<Uuid>,
@@ -61,6 +62,7 @@ pub(super) struct SubmissionRow {
     pub content_type: String,
     pub payload_bytes: i32,
     pub received_at: OffsetDateTime,
+    pub erased_at: Option<OffsetDateTime>,
 }
 
 impl From<SubmissionRow> for Submission {
@@ -68,12 +70,14 @@ impl From<SubmissionRow> for Submission {
         Self {
             id: SubmissionId::from_uuid(row.id),
             webhook_id: row.webhook_id,
+            resend_of: row.resend_of.map(SubmissionId::from_uuid),
             endpoint: EndpointKey::from_uuid(row.endpoint),
             endpoint_id: row.endpoint_id,
             deliveries: deliveries(row.deliveries),
             event_type: row.event_type,
             content_type: row.content_type,
             payload_bytes: count(row.payload_bytes).into(),
+            erased_at: row.erased_at,
             received_at: row.received_at,
         }
     }

@@ -4,6 +4,7 @@
 //! settled deliveries by id. A claim may hold schedule rows first, because it never waits for a
 //! delivery.
 
+pub(super) mod cancel;
 pub(super) mod claim_due;
 pub(super) mod find;
 pub(super) mod find_due_endpoints;

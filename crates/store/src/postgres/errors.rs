@@ -8,6 +8,10 @@ use crate::StoreError;
 
 /// `SQLSTATE` classes and codes that decisions depend on (PostgreSQL, appendix A).
 pub(super) mod sqlstate {
+    pub(in super::super) const CHECK_VIOLATION: &str = "23514";
+    pub(in super::super) const UNDEFINED_TABLE: &str = "42P01";
+    pub(in super::super) const QUERY_CANCELED: &str = "57014";
+    pub(in super::super) const OBJECT_NOT_IN_PREREQUISITE_STATE: &str = "55000";
     pub(in super::super) const UNIQUE_VIOLATION: &str = "23505";
     pub(in super::super) const LOCK_NOT_AVAILABLE: &str = "55P03";
     pub(in super::super) const DEADLOCK_DETECTED: &str = "40P01";

@@ -1,6 +1,8 @@
 //! Submissions.
 
 pub(super) mod accept;
+pub(super) mod erase;
 pub(super) mod find;
 pub(super) mod list;
 pub(super) mod read_payloads;
+pub(super) mod resend;

@@ -108,6 +108,7 @@ pub(super) fn retry_schedule(json: &str, endpoint: Uuid) -> Result<RetrySchedule
 pub(super) struct SubmissionRow {
     id: Uuid,
     webhook_id: Uuid,
+    resend_of: Option<Uuid>,
     endpoint: Uuid,
     endpoint_id: String,
     deliveries: String,
@@ -115,6 +116,7 @@ pub(super) struct SubmissionRow {
     content_type: String,
     payload_bytes: u32,
     received_at: UnixMicros,
+    erased_at: Option<UnixMicros>,
 }
 
 impl TryFrom<SubmissionRow> for Submission {
@@ -124,6 +126,7 @@ impl TryFrom<SubmissionRow> for Submission {
         Ok(Self {
             id: SubmissionId::from_uuid(row.id),
             webhook_id: row.webhook_id,
+            resend_of: row.resend_of.map(SubmissionId::from_uuid),
             endpoint: EndpointKey::from_uuid(row.endpoint),
             endpoint_id: row.endpoint_id,
             deliveries: deliveries(&row.deliveries)
@@ -131,6 +134,7 @@ impl TryFrom<SubmissionRow> for Submission {
             event_type: row.event_type,
             content_type: row.content_type,
             payload_bytes: row.payload_bytes.into(),
+            erased_at: row.erased_at.map(|at| at.0),
             received_at: row.received_at.0,
         })
     }

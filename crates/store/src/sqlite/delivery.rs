@@ -2,6 +2,7 @@
 //!
 //! The write lock is held all the while, so the row that is written over is the row that was read.
 
+pub(super) mod cancel;
 pub(super) mod claim_due;
 pub(super) mod find;
 pub(super) mod find_due_endpoints;
@@ -24,7 +25,7 @@ use crate::{StoreError, codes};
 
 /// A row of `deliveries`.
 #[derive(Debug, FromRow)]
-struct DeliveryRow {
+pub(super) struct DeliveryRow {
     endpoint: Uuid,
     id: Uuid,
     submission: Uuid,
@@ -44,7 +45,7 @@ struct DeliveryRow {
 
 impl DeliveryRow {
     /// What the row says. A combination of columns that no statement of ours writes is an error.
-    fn delivery(&self) -> Result<Delivery, StoreError> {
+    pub(super) fn delivery(&self) -> Result<Delivery, StoreError> {
         let bad = |column| corrupt("deliveries", column, self.id);
         let due_at = self.due_at.0;
         let claim = self.claim_token.map(ClaimToken::from_uuid);
@@ -90,7 +91,7 @@ impl DeliveryRow {
     }
 }
 
-async fn read_row(
+pub(super) async fn read_row(
     tx: &mut WriteTransaction,
     endpoint: EndpointKey,
     delivery: DeliveryId,
@@ -111,7 +112,7 @@ async fn read_row(
 }
 
 /// Writes what an event made of a row.
-async fn write_row(
+pub(super) async fn write_row(
     tx: &mut WriteTransaction,
     row: &DeliveryRow,
     next: &Delivery,
@@ -224,7 +225,7 @@ async fn settle(
 
 /// Counts slots that were taken, or freed if `by` is negative. An endpoint without a schedule row
 /// has none to count.
-async fn move_in_flight(
+pub(super) async fn move_in_flight(
     tx: &mut WriteTransaction,
     endpoint: EndpointKey,
     by: i64,

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Bench {
     _folder: TempDir,
     pub(crate) store: Arc<dyn Store>,
-    application: ApplicationKey,
+    pub(crate) application: ApplicationKey,
 }
 
 impl Bench {

@@ -11,15 +11,18 @@ use domain::signing::Ed25519PublicKey;
 use store::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use store::application::{Application, ApplicationCreation, NewApplication};
 use store::delivery::{
-    ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery, HeldClaim,
-    Recording, Replay, Report,
+    Cancellation, ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery,
+    HeldClaim, Recording, Replay, Report,
 };
 use store::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
+use store::maintenance::{Candidacy, Cleared, Maintenance, Recount};
 use store::rate_limit::{Reservation, Reserved};
 use store::secret::{NewRotation, Resealing, Rotation};
-use store::submission::{Acceptance, NewSubmission, Payload, Submission, SubmissionFilter};
+use store::submission::{
+    Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
+};
 use store::wake_up::{DueSignal, Listening};
 use store::{Page, Store, StoreError};
 use uuid::Uuid;
@@ -249,6 +252,18 @@ impl Store for FaultyStore {
         self.store.replay_failed(of, id).await
     }
 
+    async fn cancel_delivery(&self, of: ApplicationKey, id: DeliveryId) -> Answer<Cancellation> {
+        self.store.cancel_delivery(of, id).await
+    }
+
+    async fn resend(&self, resend: &NewResend) -> Answer<Resend> {
+        self.store.resend(resend).await
+    }
+
+    async fn erase_payload(&self, of: ApplicationKey, id: SubmissionId) -> Answer<bool> {
+        self.store.erase_payload(of, id).await
+    }
+
     async fn find_delivery(
         &self,
         of: ApplicationKey,
@@ -259,5 +274,49 @@ impl Store for FaultyStore {
 
     async fn list_deliveries(&self, filter: DeliveryFilter) -> Answer<Vec<DeliveryView>> {
         self.store.list_deliveries(filter).await
+    }
+}
+
+/// Upkeep goes its own way: these tests are about deliveries.
+#[async_trait]
+impl Maintenance for FaultyStore {
+    async fn lead(&self, candidacy: &Candidacy<'_>) -> Answer<bool> {
+        self.store.lead(candidacy).await
+    }
+
+    async fn resign(&self, token: Uuid) -> Answer<()> {
+        self.store.resign(token).await
+    }
+
+    async fn recount_slots(&self, after: Option<EndpointKey>, limit: u32) -> Answer<Recount> {
+        self.store.recount_slots(after, limit).await
+    }
+
+    async fn cancel_deleted(&self, limit: u32) -> Answer<u64> {
+        self.store.cancel_deleted(limit).await
+    }
+
+    async fn cancel_requested(&self, limit: u32) -> Answer<u64> {
+        self.store.cancel_requested(limit).await
+    }
+
+    async fn fail_held(&self, limit: u32) -> Answer<u64> {
+        self.store.fail_held(limit).await
+    }
+
+    async fn expire_failed(&self, limit: u32) -> Answer<u64> {
+        self.store.expire_failed(limit).await
+    }
+
+    async fn expire_keys(&self, limit: u32) -> Answer<u64> {
+        self.store.expire_keys(limit).await
+    }
+
+    async fn prepare_history(&self) -> Answer<()> {
+        self.store.prepare_history().await
+    }
+
+    async fn clear_history(&self, limit: u32) -> Answer<Cleared> {
+        self.store.clear_history(limit).await
     }
 }

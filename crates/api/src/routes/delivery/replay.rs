@@ -37,6 +37,8 @@ pub(super) async fn replay(
         Replay::NotReplayable(state) => Err(Problem::new(Code::DeliveryNotReplayable)
             .extended(Extension::State { state: state.as_str() })),
         Replay::EndpointDisabled => Err(Problem::new(Code::EndpointDisabled)),
+        Replay::PayloadErased => Err(Problem::new(Code::PayloadErased)),
+        Replay::PayloadExpired => Err(Problem::new(Code::PayloadExpired)),
         Replay::Expired => Err(Problem::new(Code::DeliveryExpired)),
         Replay::Missing => Err(Problem::new(Code::DeliveryNotFound)),
     }

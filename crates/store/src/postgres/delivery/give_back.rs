@@ -1,6 +1,7 @@
 //! Gives back claims that were not sent: no lapse, no attempt, the old due time.
 //!
-//! `low_water` is lowered to that time, or the row would be invisible until the sweep.
+//! `low_water` is lowered to that time, or the row would be invisible until the sweep. A cancellation
+//! that was asked for meanwhile takes effect: nobody would claim the row again.
 
 use domain::id::DeliveryId;
 use sqlx::PgPool;
@@ -20,9 +21,11 @@ pub(in crate::postgres) async fn give_back(
     let tokens: Vec<Uuid> = claims.iter().map(|claim| claim.token.as_uuid()).collect();
     after_conflict(|| async {
         sqlx::query_scalar!(
-            "-- postgres::delivery::give_back
+            r#"-- postgres::delivery::give_back
             WITH l AS MATERIALIZED (
-                SELECT d.endpoint, d.id, d.due_at, d.state
+                SELECT d.endpoint, d.id, d.submission, d.due_at, d.attempts, d.cycle_attempts,
+                    d.payload_bytes, d.state, d.claimed_by,
+                    d.state = 2 AND d.cancel_requested_at IS NOT NULL AS called_off
                 FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS r(endpoint, id, token)
                 JOIN fencepost.deliveries d
                     ON d.endpoint = r.endpoint AND d.id = r.id AND d.claim_token = r.token
@@ -36,9 +39,20 @@ pub(in crate::postgres) async fn give_back(
                 FOR NO KEY UPDATE
             ), u AS (
                 UPDATE fencepost.deliveries d SET state = 1, reason = NULL, claim_token = NULL
-                WHERE d.id = ANY(ARRAY(SELECT id FROM l WHERE state IN (1, 2)))
+                WHERE d.id = ANY(ARRAY(SELECT id FROM l WHERE state IN (1, 2) AND NOT called_off))
                     AND (SELECT count(*) FROM sl) >= 0
                 RETURNING d.id
+            ), gone AS (
+                DELETE FROM fencepost.deliveries d
+                WHERE d.id = ANY(ARRAY(SELECT id FROM l WHERE called_off))
+                    AND (SELECT count(*) FROM sl) >= 0
+                RETURNING d.id
+            ), settled AS (
+                INSERT INTO fencepost.settled_deliveries (endpoint, id, submission, settled_at,
+                    attempts, cycle_attempts, payload_bytes, state, reason, claimed_by)
+                SELECT l.endpoint, l.id, l.submission, statement_timestamp(), l.attempts,
+                    l.cycle_attempts, l.payload_bytes, 5, 21, l.claimed_by
+                FROM l JOIN gone ON gone.id = l.id
             ), slots AS (
                 UPDATE fencepost.endpoint_schedule s
                 SET in_flight = s.in_flight - y.freed, low_water = LEAST(s.low_water, y.due_at)
@@ -49,7 +63,7 @@ pub(in crate::postgres) async fn give_back(
                 ) y
                 WHERE s.endpoint = y.endpoint
             )
-            SELECT id FROM u",
+            SELECT id AS "id!" FROM u UNION ALL SELECT id FROM gone"#,
             &endpoints,
             &deliveries,
             &tokens,

@@ -30,6 +30,10 @@ pub(in crate::postgres) async fn replay_failed(
                     JOIN fencepost.endpoint_schedule s ON s.endpoint = e.key
                     WHERE e.key = d.endpoint AND e.application = $1 AND s.enabled AND NOT s.deleted
                 )
+                AND EXISTS (
+                    SELECT FROM fencepost.submissions p
+                    WHERE p.endpoint = d.endpoint AND p.id = d.submission AND p.payload IS NOT NULL
+                )
             RETURNING d.id",
             application.as_uuid(),
             delivery.as_uuid(),

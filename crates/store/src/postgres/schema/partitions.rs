@@ -1,76 +1,41 @@
 //! Partitions: a day each, by the millisecond in a UUIDv7.
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+mod drop_day;
+mod make;
+
 use time::macros::format_description;
-use time::{Date, Duration, UtcDateTime};
+use time::{Date, UtcDateTime};
 use uuid::Uuid;
 
-use crate::StoreError;
-use crate::postgres::errors::store_error;
+use crate::postgres::errors::sqlstate;
+
+pub(in crate::postgres) use drop_day::{Dropping, drop_day, read_days};
+pub(in crate::postgres) use make::{ensure, ensure_ahead, ensure_of};
 
 const PARENTS: [&str; 3] = ["submissions", "settled_deliveries", "attempts"];
-const DAYS_BACK: i64 = 2;
+/// Partitions exist from so many days back …
+pub(in crate::postgres) const DAYS_BACK: i64 = 2;
+/// … to so many days ahead.
 const DAYS_AHEAD: i64 = 14;
 
-/// Makes the partitions from 2 days back to 14 days ahead that do not exist yet.
-///
-/// Each is created alone and then attached, which takes a lock on its parent that readers and
-/// writers do not wait for.
-pub(in crate::postgres) async fn ensure(connection: &mut PgConnection) -> Result<(), StoreError> {
-    let today = sqlx::query_scalar!(
-        r#"-- postgres::schema::partitions::today
-        SELECT statement_timestamp() AS "now!""#,
-    )
-    .fetch_one(&mut *connection)
-    .await
-    .map_err(|error| store_error("schema::partitions", error))?
-    .to_offset(time::UtcOffset::UTC)
-    .date();
-    for offset in -DAYS_BACK..=DAYS_AHEAD {
-        for parent in PARENTS {
-            ensure_day(connection, parent, today + Duration::days(offset))
-                .await
-                .map_err(|error| store_error("schema::partitions", error))?;
-        }
-    }
-    Ok(())
+/// Whether a row was refused because its day has no partition. A violated check has a name.
+pub(in crate::postgres) fn is_missing(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| {
+        error.code().as_deref() == Some(sqlstate::CHECK_VIOLATION) && error.constraint().is_none()
+    })
 }
 
-async fn ensure_day(
-    connection: &mut PgConnection,
-    parent: &'static str,
-    day: Date,
-) -> Result<(), sqlx::Error> {
-    let name = name_of(parent, day);
-    let mut transaction = connection.begin().await?;
-    // Others that make partitions wait here, and then find them made. 'fncp' in ASCII, 1.
-    sqlx::query!(
-        "-- postgres::schema::partitions::lock
-        SELECT pg_advisory_xact_lock(1718510448, 1)",
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
-    let exists = sqlx::query_scalar!(
-        r#"-- postgres::schema::partitions::exists
-        SELECT EXISTS (
-            SELECT FROM pg_catalog.pg_inherits
-            WHERE inhrelid = pg_catalog.to_regclass('fencepost.' || $1::text)
-        ) AS "exists!""#,
-        name,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
-    if !exists {
-        // Both names and bounds are ours: nothing in this text comes from outside.
-        let (from, to) = (lower_bound(day), lower_bound(day + Duration::DAY));
-        let text = format!(
-            "CREATE TABLE fencepost.{name} (LIKE fencepost.{parent} INCLUDING ALL); \
-             ALTER TABLE fencepost.{parent} ATTACH PARTITION fencepost.{name} \
-             FOR VALUES FROM ('{from}') TO ('{to}');"
-        );
-        transaction.execute(AssertSqlSafe(text)).await?;
-    }
-    transaction.commit().await
+/// The day in whose partition an id lies.
+fn day_of(id: Uuid) -> Option<Date> {
+    let millis = i64::try_from(id.as_u128() >> 80).ok()?;
+    UtcDateTime::from_unix_timestamp(millis / 1_000).ok().map(UtcDateTime::date)
+}
+
+/// The parent and the day of a partition's name.
+fn parse_name(name: &str) -> Option<(&'static str, Date)> {
+    let (parent, day) = name.rsplit_once('_')?;
+    let parent = PARENTS.into_iter().find(|known| *known == parent)?;
+    Date::parse(day, format_description!("[year][month][day]")).ok().map(|day| (parent, day))
 }
 
 fn name_of(parent: &str, day: Date) -> String {
@@ -89,6 +54,7 @@ fn lower_bound(day: Date) -> Uuid {
 #[cfg(test)]
 mod tests {
     use domain::id::uuid_v7;
+    use time::Duration;
     use time::macros::date;
 
     use super::*;
@@ -106,5 +72,17 @@ mod tests {
         assert!(uuid_v7(midnight - 1, [0xff; 10]) < from);
         assert!(to <= uuid_v7(midnight + 86_400_000, [0; 10]));
         assert_eq!(name_of("attempts", day), "attempts_20261130");
+        assert_eq!((day_of(first), day_of(last)), (Some(day), Some(day)));
+    }
+
+    #[test]
+    fn names_of_partitions_lead_back_to_their_parent_and_day() {
+        let day = date!(2026 - 11 - 30);
+        for parent in PARENTS {
+            assert_eq!(parse_name(&name_of(parent, day)), Some((parent, day)));
+        }
+        for other in ["deliveries_20261130", "attempts_2026113", "attempts_20261131", "attempts"] {
+            assert_eq!(parse_name(other), None);
+        }
     }
 }

@@ -8,10 +8,12 @@
 //! 3. A key that has expired is deleted under that condition, and a key that is gone again (its
 //!    holder rolled back, or it expired in between) is free: both are tried again, three rounds at
 //!    most.
+//!
+//! A day that has no partition is made, and the batch tried once more.
 
-mod forget_expired_keys;
+pub(super) mod forget_expired_keys;
 mod insert_new;
-mod read_winners;
+pub(super) mod read_winners;
 
 use std::time::Duration;
 
@@ -21,6 +23,7 @@ use self::read_winners::Winner;
 use crate::StoreError;
 use crate::postgres::errors::{sqlstate, sqlstate_of, store_error};
 use crate::postgres::retry::after_conflict;
+use crate::postgres::schema::partitions;
 use crate::submission::{Acceptance, Accepted, NewSubmission};
 
 const OPERATION: &str = "submission::accept";
@@ -32,7 +35,14 @@ pub(in crate::postgres) async fn accept(
     submissions: &[NewSubmission],
 ) -> Result<Vec<Acceptance>, StoreError> {
     let all: Vec<&NewSubmission> = submissions.iter().collect();
-    match accept_together(pool, window, &all).await {
+    let mut answers = accept_together(pool, window, &all).await;
+    if answers.as_ref().is_err_and(partitions::is_missing) {
+        let ids: Vec<_> = all.iter().map(|submission| submission.id.as_uuid()).collect();
+        if partitions::ensure_of(pool, &ids).await {
+            answers = accept_together(pool, window, &all).await;
+        }
+    }
+    match answers {
         // One of the keys is held by an open transaction: its request alone has to wait for that.
         Err(error) if is_lock_timeout(&error) => {
             let mut answers = Vec::with_capacity(all.len());
@@ -59,7 +69,7 @@ async fn accept_alone(
     }
 }
 
-fn is_lock_timeout(error: &sqlx::Error) -> bool {
+pub(super) fn is_lock_timeout(error: &sqlx::Error) -> bool {
     sqlstate_of(error).as_deref() == Some(sqlstate::LOCK_NOT_AVAILABLE)
 }
 

@@ -16,8 +16,8 @@ pub(in crate::postgres) async fn find(
     sqlx::query_as!(
         SubmissionRow,
         "-- postgres::submission::find
-        SELECT s.id, s.webhook_id, s.endpoint, e.id AS endpoint_id, s.deliveries, s.event_type,
-            s.content_type, s.payload_bytes, s.received_at
+        SELECT s.id, s.webhook_id, s.resend_of, s.endpoint, e.id AS endpoint_id, s.deliveries,
+            s.event_type, s.content_type, s.payload_bytes, s.received_at, s.erased_at
         FROM fencepost.submissions s
         JOIN fencepost.endpoints e ON e.key = s.endpoint AND e.application = $1
         WHERE s.id = $2",

@@ -21,11 +21,11 @@ pub(in crate::postgres) async fn list(
         SELECT s.id AS "id!", s.webhook_id AS "webhook_id!", s.endpoint AS "endpoint!",
             e.id AS endpoint_id, s.deliveries AS "deliveries!", s.event_type,
             s.content_type AS "content_type!", s.payload_bytes AS "payload_bytes!",
-            s.received_at AS "received_at!"
+            s.received_at AS "received_at!", s.resend_of, s.erased_at
         FROM fencepost.endpoints e
         CROSS JOIN LATERAL (
             SELECT q.id, q.webhook_id, q.endpoint, q.deliveries, q.event_type, q.content_type,
-                q.payload_bytes, q.received_at
+                q.payload_bytes, q.received_at, q.resend_of, q.erased_at
             FROM fencepost.submissions q
             WHERE q.endpoint = e.key AND ($3::uuid IS NULL OR q.id < $3)
             ORDER BY q.id DESC

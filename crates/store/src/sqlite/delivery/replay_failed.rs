@@ -49,6 +49,12 @@ async fn replay(
                 JOIN endpoint_schedule s ON s.endpoint = e.key
                 WHERE e.key = deliveries.endpoint AND e.application = ?1
                     AND s.enabled AND NOT s.deleted
+            )
+            AND EXISTS (
+                SELECT 1
+                FROM submissions p
+                WHERE p.endpoint = deliveries.endpoint AND p.id = deliveries.submission
+                    AND p.payload IS NOT NULL
             )",
     )
     .bind(application.as_uuid())

@@ -4,9 +4,9 @@
 //! first wins. One transaction holds them all, and the write lock makes the key the authority:
 //! nobody can take it between the look at it and the insert.
 
-mod forget_expired_keys;
-mod insert_new;
-mod read_winners;
+pub(super) mod forget_expired_keys;
+pub(super) mod insert_new;
+pub(super) mod read_winners;
 
 use std::time::Duration;
 

@@ -15,8 +15,8 @@ pub(in crate::sqlite) async fn find(
 ) -> Result<Option<Submission>, StoreError> {
     let row: Option<SubmissionRow> = sqlx::query_as(
         "-- sqlite::submission::find
-        SELECT s.id, s.webhook_id, s.endpoint, e.id AS endpoint_id, s.deliveries, s.event_type,
-            s.content_type, s.payload_bytes, s.received_at
+        SELECT s.id, s.webhook_id, s.resend_of, s.endpoint, e.id AS endpoint_id, s.deliveries,
+            s.event_type, s.content_type, s.payload_bytes, s.received_at, s.erased_at
         FROM submissions s
         CROSS JOIN endpoints e ON e.key = s.endpoint
         WHERE s.id = ?2 AND e.application = ?1",

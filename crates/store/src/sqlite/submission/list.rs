@@ -17,8 +17,8 @@ pub(in crate::sqlite) async fn list(
 ) -> Result<Vec<Submission>, StoreError> {
     let rows: Vec<SubmissionRow> = sqlx::query_as(
         "-- sqlite::submission::list
-        SELECT s.id, s.webhook_id, s.endpoint, e.id AS endpoint_id, s.deliveries, s.event_type,
-            s.content_type, s.payload_bytes, s.received_at
+        SELECT s.id, s.webhook_id, s.resend_of, s.endpoint, e.id AS endpoint_id, s.deliveries,
+            s.event_type, s.content_type, s.payload_bytes, s.received_at, s.erased_at
         FROM endpoints e
         CROSS JOIN submissions s ON s.endpoint = e.key AND s.id IN (
             SELECT q.id

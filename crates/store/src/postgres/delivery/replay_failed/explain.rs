@@ -1,8 +1,9 @@
 //! Why a delivery was not replayed, as far as that can be seen afterwards.
 
-use domain::delivery::StateName;
+use domain::delivery::{CancelReason, StateName};
 use domain::id::{ApplicationKey, DeliveryId};
 use sqlx::PgPool;
+use uuid::Uuid;
 
 use crate::delivery::Replay;
 use crate::postgres::codec::corrupt;
@@ -17,14 +18,18 @@ pub(super) async fn explain(
     let row = sqlx::query!(
         r#"-- postgres::delivery::replay_failed::explain
         SELECT q.state AS "state!", (s.enabled AND NOT s.deleted) AS "open!",
-            q.due_at <= statement_timestamp() AS over
+            q.due_at <= statement_timestamp() AS over, q.reason, p.id AS "kept?: Uuid",
+            p.erased_at IS NOT NULL AS "erased!"
         FROM (
-            SELECT d.endpoint, d.state, d.due_at FROM fencepost.deliveries d WHERE d.id = $2
+            SELECT d.endpoint, d.submission, d.state, d.reason, d.due_at
+            FROM fencepost.deliveries d WHERE d.id = $2
             UNION ALL
-            SELECT d.endpoint, d.state, NULL FROM fencepost.settled_deliveries d WHERE d.id = $2
+            SELECT d.endpoint, d.submission, d.state, d.reason, NULL
+            FROM fencepost.settled_deliveries d WHERE d.id = $2
         ) q
         JOIN fencepost.endpoints e ON e.key = q.endpoint AND e.application = $1
-        JOIN fencepost.endpoint_schedule s ON s.endpoint = q.endpoint"#,
+        JOIN fencepost.endpoint_schedule s ON s.endpoint = q.endpoint
+        LEFT JOIN fencepost.submissions p ON p.endpoint = q.endpoint AND p.id = q.submission"#,
         application.as_uuid(),
         delivery.as_uuid(),
     )
@@ -33,9 +38,15 @@ pub(super) async fn explain(
     .map_err(|error| store_error("delivery::replay_failed", error))?;
     let Some(row) = row else { return Ok(Replay::Missing) };
     let state = codes::state(row.state).ok_or_else(|| corrupt("deliveries", "state", delivery))?;
+    let cancelled_because = row.reason.and_then(codes::cancel_reason);
     Ok(match state {
+        StateName::Cancelled if cancelled_because == Some(CancelReason::PayloadErased) => {
+            Replay::PayloadErased
+        }
         StateName::Expired => Replay::Expired,
         StateName::Failed if row.over == Some(true) => Replay::Expired,
+        StateName::Failed if row.kept.is_none() => Replay::PayloadExpired,
+        StateName::Failed if row.erased => Replay::PayloadErased,
         StateName::Failed if !row.open => Replay::EndpointDisabled,
         other => Replay::NotReplayable(other),
     })

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use crate::postgres::retry::after_conflict;
 use crate::submission::NewSubmission;
 
-pub(super) async fn forget_expired_keys(
+pub(in crate::postgres::submission) async fn forget_expired_keys(
     pool: &PgPool,
     batch: &[&NewSubmission],
 ) -> Result<(), sqlx::Error> {

@@ -8,7 +8,7 @@ use crate::postgres::codec;
 use crate::submission::{Accepted, NewSubmission};
 
 /// What the key of one row of the batch stands for.
-pub(super) enum Winner {
+pub(in crate::postgres::submission) enum Winner {
     /// The same content, with the answer that it got.
     Same(Accepted),
     /// Other content.
@@ -19,7 +19,7 @@ pub(super) enum Winner {
     Gone,
 }
 
-pub(super) async fn read_winners(
+pub(in crate::postgres::submission) async fn read_winners(
     pool: &PgPool,
     batch: &[&NewSubmission],
 ) -> Result<Vec<Winner>, sqlx::Error> {

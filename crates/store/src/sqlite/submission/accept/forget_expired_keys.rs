@@ -7,7 +7,7 @@ use crate::sqlite::codec::UnixMicros;
 use crate::sqlite::errors::Fault;
 use crate::sqlite::writer::WriteTransaction;
 
-pub(super) async fn forget_expired_key(
+pub(in crate::sqlite::submission) async fn forget_expired_key(
     tx: &mut WriteTransaction,
     scope: EndpointKey,
     key: &IdempotencyKey,

@@ -64,7 +64,7 @@ async fn insert_delivery(tx: &mut WriteTransaction, new: &NewSubmission) -> Resu
     Ok(())
 }
 
-async fn insert_key(
+pub(in crate::sqlite::submission) async fn insert_key(
     tx: &mut WriteTransaction,
     window: Duration,
     new: &NewSubmission,

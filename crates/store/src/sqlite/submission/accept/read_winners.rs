@@ -11,7 +11,7 @@ use crate::sqlite::writer::WriteTransaction;
 use crate::submission::{Accepted, NewSubmission};
 
 /// What the key of a submission stands for.
-pub(super) enum Winner {
+pub(in crate::sqlite::submission) enum Winner {
     /// The same content, with the answer that it got.
     Same(Accepted),
     /// Other content.
@@ -31,7 +31,7 @@ struct Row {
     expires_at: UnixMicros,
 }
 
-pub(super) async fn read_winner(
+pub(in crate::sqlite::submission) async fn read_winner(
     tx: &mut WriteTransaction,
     submission: &NewSubmission,
     key: &IdempotencyKey,

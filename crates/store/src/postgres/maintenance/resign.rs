@@ -1,0 +1,19 @@
+//! Ends a term before its lease does. Whoever was superseded ends nothing.
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::StoreError;
+use crate::postgres::errors::store_error;
+
+pub(super) async fn resign(pool: &PgPool, token: Uuid) -> Result<(), StoreError> {
+    sqlx::query!(
+        "-- postgres::maintenance::resign
+        DELETE FROM fencepost.leaders WHERE role = 'maintenance' AND token = $1",
+        token,
+    )
+    .execute(pool)
+    .await
+    .map(drop)
+    .map_err(|error| store_error("maintenance::resign", error))
+}
