@@ -1,9 +1,11 @@
 //! Deliveries.
 
 mod attempt;
+mod cancel;
 mod get;
 mod list;
 mod replay;
+mod resend;
 
 use domain::delivery::{CancelReason, FailureReason};
 use domain::id::{DeliveryId, SubmissionId};
@@ -19,7 +21,9 @@ pub(super) fn calls() -> Vec<Call> {
     vec![
         Call::get("/v1/deliveries", Access::Key(Role::Read), list::list),
         Call::get("/v1/deliveries/{delivery_id}", Access::Key(Role::Read), get::get),
+        Call::post("/v1/deliveries/{delivery_id}/cancel", Access::Key(Role::Admin), cancel::cancel),
         Call::post("/v1/deliveries/{delivery_id}/replay", Access::Key(Role::Admin), replay::replay),
+        Call::post("/v1/deliveries/{delivery_id}/resend", Access::Key(Role::Admin), resend::resend),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Submissions.
 
-mod accept;
+pub(super) mod accept;
+mod erase;
 mod get;
 mod list;
 mod payload;
@@ -30,6 +31,11 @@ pub(super) fn calls() -> Vec<Call> {
             Access::Key(Role::Publish),
             payload::payload,
         ),
+        Call::delete(
+            "/v1/submissions/{submission_id}/payload",
+            Access::Key(Role::Admin),
+            erase::erase,
+        ),
     ]
 }
 
@@ -38,12 +44,16 @@ pub(super) fn calls() -> Vec<Call> {
 struct SubmissionBody {
     id: SubmissionId,
     webhook_id: Uuid,
+    /// The submission that it resends.
+    resend_of: Option<SubmissionId>,
     endpoint_id: String,
     delivery_ids: Vec<DeliveryId>,
     event_type: Option<String>,
     content_type: String,
     payload_bytes: u64,
     received_at: Instant,
+    /// When the payload was erased.
+    payload_erased_at: Option<Instant>,
 }
 
 impl From<Submission> for SubmissionBody {
@@ -51,12 +61,14 @@ impl From<Submission> for SubmissionBody {
         Self {
             id: submission.id,
             webhook_id: submission.webhook_id,
+            resend_of: submission.resend_of,
             endpoint_id: submission.endpoint_id,
             delivery_ids: submission.deliveries,
             event_type: submission.event_type,
             content_type: submission.content_type,
             payload_bytes: submission.payload_bytes,
             received_at: Instant(submission.received_at),
+            payload_erased_at: submission.erased_at.map(Instant),
         }
     }
 }

@@ -13,19 +13,19 @@ use store::endpoint::Endpoint;
 
 use crate::harness::{Api, problem};
 
-async fn endpoint(api: &Api) -> Endpoint {
+pub(crate) async fn endpoint(api: &Api) -> Endpoint {
     let id = PublicId::parse("orders").unwrap();
     api.store.find_endpoint(DEFAULT_APPLICATION_KEY, &id).await.unwrap().unwrap()
 }
 
 /// Submits to `orders` and answers the delivery's id.
-async fn submit(api: &Api) -> String {
+pub(crate) async fn submit(api: &Api) -> String {
     let accepted = api.submit("orders").body("x").send().await.json();
     accepted["delivery_ids"][0].as_str().unwrap().to_owned()
 }
 
 /// Claims what is due and reports a 500 with this body, which ends the cycle.
-async fn fail(api: &Api, response: &'static [u8]) {
+pub(crate) async fn fail(api: &Api, response: &'static [u8]) {
     let endpoint = endpoint(api).await.key;
     let token = store::new_id::claim_token();
     let request = ClaimRequest {
@@ -57,7 +57,7 @@ async fn fail(api: &Api, response: &'static [u8]) {
     assert!(matches!(recorded.as_slice(), [Recording::Fenced(_)]), "{recorded:?}");
 }
 
-async fn read(api: &Api, id: &str) -> Value {
+pub(crate) async fn read(api: &Api, id: &str) -> Value {
     let answer = api.get(&format!("/v1/deliveries/{id}")).send().await;
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()

@@ -10,6 +10,7 @@
 mod access;
 mod applications;
 mod bodies;
+mod calling_off;
 mod deliveries;
 mod endpoints;
 mod harness;

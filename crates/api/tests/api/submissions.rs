@@ -26,12 +26,14 @@ async fn a_submission_is_stored_with_its_delivery_before_it_is_answered() {
         json!({
             "id": id,
             "webhook_id": id,
+            "resend_of": null,
             "endpoint_id": "orders",
             "delivery_ids": accepted["delivery_ids"],
             "event_type": "order.paid",
             "content_type": "application/json",
             "payload_bytes": 13,
             "received_at": accepted["received_at"],
+            "payload_erased_at": null,
         })
     );
     let delivery = accepted["delivery_ids"][0].as_str().unwrap();

@@ -22,7 +22,8 @@ use crate::problem::{Code, FieldError, Problem};
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const EVENT_TYPE: &str = "Fencepost-Event-Type";
-const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(in crate::routes) const IDEMPOTENT_REPLAYED: HeaderName =
+    HeaderName::from_static("idempotent-replayed");
 
 #[derive(Serialize)]
 struct AcceptedSubmission {
@@ -83,7 +84,9 @@ fn parse(
     Ok(NewSubmission::new(endpoint, idempotency_key, event_type, content_type, payload))
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Problem> {
+pub(in crate::routes) fn idempotency_key(
+    headers: &HeaderMap,
+) -> Result<Option<IdempotencyKey>, Problem> {
     let refuse =
         |code, message| refused(Code::IdempotencyKeyInvalid, IDEMPOTENCY_KEY, code, message);
     match single(headers, IDEMPOTENCY_KEY) {

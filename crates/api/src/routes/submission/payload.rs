@@ -21,8 +21,11 @@ pub(super) async fn payload(
     refuse_query(&request)?;
     let submission = find(&state, caller.application, &submission_id).await?;
     let payloads = state.store.read_payloads(&[(submission.endpoint, submission.id)]).await?;
-    let payload =
-        payloads.into_iter().next().ok_or_else(|| Problem::new(Code::SubmissionNotFound))?;
+    let Some(payload) = payloads.into_iter().next() else {
+        // It was there a moment ago: erased, or dropped with its day meanwhile.
+        find(&state, caller.application, &submission_id).await?;
+        return Err(Problem::new(Code::PayloadErased));
+    };
     Ok(HttpResponse::Ok()
         .content_type(payload.content_type)
         .insert_header((CONTENT_DISPOSITION, HeaderValue::from_static("attachment")))
