@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use process::{DatabaseArgs, SealingArgs};
+use process::{ConfigArgs, DatabaseArgs, SealingArgs, Sections};
 use store::{Store, StoreError};
 
 use crate::Args;
@@ -14,6 +14,8 @@ use crate::Args;
 #[derive(Debug, Parser)]
 #[command(name = "fencepost-api", version)]
 struct CommandLine {
+    #[command(flatten)]
+    _config: ConfigArgs,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -28,7 +30,7 @@ struct CommandLine {
 /// `listening http://ADDRESS private http://ADDRESS`.
 #[must_use]
 pub fn main_entry() -> ExitCode {
-    let line = CommandLine::parse();
+    let line: CommandLine = process::config::parse(Sections::Api);
     process::init_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = runtime.context("no runtime").and_then(|runtime| runtime.block_on(run(&line)));

@@ -68,6 +68,7 @@ impl Default for Settings {
 /// Arguments of the api.
 #[derive(Debug, Clone, clap::Args)]
 #[group(id = "api")]
+#[command(next_help_heading = "Api")]
 pub struct Args {
     /// Where callers are served.
     #[arg(
@@ -89,11 +90,11 @@ pub struct Args {
     #[arg(
         long,
         env = "FENCEPOST_BODY_LIMIT",
-        value_name = "BYTES",
-        default_value_t = 256 * 1024,
-        value_parser = clap::value_parser!(u32).range(1..=BODY_LIMIT_BYTES_MAX as i64)
+        value_name = "SIZE",
+        default_value = "256KiB",
+        value_parser = |text: &str| process::parse_size(text, 1..=BODY_LIMIT_BYTES_MAX)
     )]
-    pub body_limit: u32,
+    pub body_limit: u64,
     /// Where endpoints may lead.
     #[command(flatten)]
     pub address_policy: AddressPolicyArgs,
@@ -106,7 +107,7 @@ impl Args {
         Settings {
             listen: self.listen,
             private_listen: self.private_listen,
-            body_limit_bytes: self.body_limit as usize,
+            body_limit_bytes: usize::try_from(self.body_limit).unwrap_or(usize::MAX),
             address_policy: self.address_policy.policy(),
             ..Settings::default()
         }
@@ -139,10 +140,10 @@ mod tests {
 
     #[test]
     fn a_body_limit_of_nothing_or_of_more_than_64_mib_is_refused() {
-        for bad in ["0", "67108865", "-1", "256KiB"] {
+        for bad in ["0", "67108865", "-1", "65MiB", "256kb"] {
             assert!(Line::try_parse_from(["api", "--body-limit", bad]).is_err(), "{bad}");
         }
-        let line = Line::try_parse_from(["api", "--body-limit", "67108864"]);
+        let line = Line::try_parse_from(["api", "--body-limit", "64MiB"]);
         assert_eq!(line.ok().map(|line| line.args.body_limit), Some(67_108_864));
     }
 }

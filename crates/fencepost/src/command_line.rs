@@ -50,9 +50,44 @@ impl std::fmt::Debug for DatabaseArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, FromArgMatches};
+    use process::{Sections, config};
 
     use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../fencepost.example.toml");
+
+    fn serve() -> clap::Command {
+        CommandLine::command().find_subcommand("serve").unwrap().clone()
+    }
+
+    #[test]
+    fn the_example_file_says_what_holds_without_it() {
+        let settings = |command: clap::Command| {
+            let matches = command.try_get_matches_from(["serve"]).unwrap();
+            format!("{:?}", serve::Args::from_arg_matches(&matches).unwrap())
+        };
+        let configured = config::configured(serve(), EXAMPLE, Sections::Both).unwrap();
+        assert_eq!(settings(configured), settings(serve()));
+    }
+
+    #[test]
+    fn the_example_file_names_every_setting() {
+        let (mut section, mut named) = (None, Vec::new());
+        for line in EXAMPLE.lines() {
+            if let Some(name) = line.strip_prefix('[') {
+                section = Some(name.trim_end_matches(']').to_owned());
+            }
+            let line = line.strip_prefix("# ").unwrap_or(line);
+            if let Some((name, _)) = line.split_once(" = ") {
+                named.push((section.clone(), name.to_owned()));
+            }
+        }
+        for (section, name) in config::keys(&serve()) {
+            let key = (section.map(str::to_owned), name);
+            assert!(named.contains(&key), "{key:?} is missing in fencepost.example.toml");
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -13,12 +13,12 @@ mod serve;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
+use process::Sections;
 
 use crate::command_line::{Command, CommandLine};
 
 fn main() -> ExitCode {
-    let line = CommandLine::parse();
+    let line: CommandLine = process::config::parse_subcommand("serve", Sections::Both);
     // What a person asked for is answered on standard output; beside it only what went wrong is told.
     match line.command {
         Command::Serve(_) => process::init_log(),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use process::SealingArgs;
+use process::{ConfigArgs, SealingArgs};
 use store::sqlite::{self, ServerLock, SqliteStore};
 use store::{Backend, Store, StoreOptions};
 
@@ -18,6 +18,8 @@ use crate::keys::create_admin_key;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    _config: ConfigArgs,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]

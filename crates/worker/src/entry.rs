@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use process::{AddressPolicyArgs, DatabaseArgs, SealingArgs};
+use process::{AddressPolicyArgs, ConfigArgs, DatabaseArgs, SealingArgs, Sections};
 
 /// The delivery worker of Fencepost: claims what is due, sends it, records what came of it.
 #[derive(Debug, Parser)]
 #[command(name = "fencepost-worker", version)]
 struct Command {
+    #[command(flatten)]
+    _config: ConfigArgs,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -27,7 +29,7 @@ struct Command {
 /// waited for; one whose schema this build cannot use ends the process.
 #[must_use]
 pub fn main_entry() -> ExitCode {
-    let command = Command::parse();
+    let command: Command = process::config::parse(Sections::Worker);
     process::init_log();
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
