@@ -32,6 +32,16 @@ deny:
 ci:
     .ci/run
 
+# Kill api, workers and PostgreSQL at random under load, then check the whole history: `just soak minutes=60`.
+soak minutes="10" seed="":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    minutes={{ minutes }}
+    export FENCEPOST_SOAK_SECONDS=$((${minutes#minutes=} * 60))
+    seed={{ seed }}
+    export FENCEPOST_SOAK_SEED=${seed:-$RANDOM}
+    cargo test -p integration-tests --test soak -- --nocapture
+
 # The whole path on a scratch database: submit, deliver, verify. Arguments go to `fencepost demo`.
 demo *args:
     cargo run --release -- demo {{ args }}

@@ -4,6 +4,7 @@
 //! | module | gives a test |
 //! | --- | --- |
 //! | [`postgres`] | a database of its own, cloned from a migrated template |
+//! | [`proxy`] | an address that outlives the server behind it |
 //! | [`process`] | api and worker as processes that can be killed |
 //! | [`receiver`] | a scripted endpoint that remembers every request |
 //! | [`http`] | a client of the api |
@@ -20,6 +21,7 @@ mod eventually;
 pub mod http;
 pub mod postgres;
 pub mod process;
+pub mod proxy;
 pub mod race;
 pub mod receiver;
 pub mod samples;

@@ -22,6 +22,7 @@ mod database;
 mod external;
 mod local;
 mod pooler;
+mod mortal;
 mod reaper;
 mod source;
 mod template;
@@ -38,6 +39,7 @@ use uuid::Uuid;
 
 pub use self::database::TestDatabase;
 pub use self::pooler::TransactionPooler;
+pub use self::mortal::MortalPostgres;
 use self::reaper::Reaper;
 pub use self::source::Source;
 use self::version::Version;

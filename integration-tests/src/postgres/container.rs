@@ -23,6 +23,11 @@ const REMOVE: &str =
     r#"for pause in 1 2 4; do docker rm --force --volumes "$1"; sleep $pause; done"#;
 
 pub(super) async fn start() -> anyhow::Result<Server> {
+    Ok(start_named().await?.0)
+}
+
+/// The container's name beside the server, for who wants to kill it.
+pub(super) async fn start_named() -> anyhow::Result<(Server, String)> {
     find_engine().await?;
     let name = format!("fencepost-test-{}", Uuid::now_v7().simple());
     let password = Uuid::now_v7().simple().to_string();
@@ -49,7 +54,30 @@ pub(super) async fn start() -> anyhow::Result<Server> {
     let url = Url::parse(&format!("postgres://postgres:{password}@{host}:{port}/postgres"))?;
     // Dropping it would remove it, on a runtime that ends with the test that was the first to ask.
     std::mem::forget(container);
-    Ok(Server { url, reaper: Some(reaper) })
+    Ok((Server { url, reaper: Some(reaper) }, name))
+}
+
+/// SIGKILL to the server and all its processes.
+pub(super) async fn kill(name: &str) -> anyhow::Result<()> {
+    docker(&["kill", "--signal=KILL", name]).await.map(drop)
+}
+
+/// Starts it again on the same data; answers its port, which may be another.
+pub(super) async fn start_again(name: &str) -> anyhow::Result<u16> {
+    docker(&["start", name]).await?;
+    let ports = docker(&["port", name, "5432/tcp"]).await?;
+    let port = ports.lines().find_map(|line| line.rsplit(':').next()?.parse().ok());
+    port.with_context(|| format!("{name} has no port: {ports}"))
+}
+
+async fn docker(arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("docker").args(arguments).output().await?;
+    anyhow::ensure!(
+        output.status.success(),
+        "docker {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// An engine to start the container with, and the command to remove it with.

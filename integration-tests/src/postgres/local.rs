@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -23,11 +23,54 @@ const REMOVE: &str = r#""$1" stop --pgdata="$2/data" --mode=immediate; rm -rf "$
 /// that the server runs as must reach it.
 const PARENT: &str = "/tmp";
 
+/// A server that was started here.
+#[derive(Clone, Debug)]
+pub(super) struct Local {
+    pg_ctl: PathBuf,
+    folder: PathBuf,
+    user: Option<User>,
+}
+
 pub(super) async fn start() -> anyhow::Result<Server> {
+    Ok(start_known().await?.0)
+}
+
+/// What it was started from beside the server, for who wants to kill it.
+pub(super) async fn start_known() -> anyhow::Result<(Server, Local)> {
     tokio::task::spawn_blocking(start_blocking).await?
 }
 
-fn start_blocking() -> anyhow::Result<Server> {
+impl Local {
+    /// The socket that it listens on.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.join(".s.PGSQL.5432")
+    }
+
+    /// SIGKILL to the server; its sessions end by themselves when they notice.
+    pub(super) async fn kill(&self) -> anyhow::Result<()> {
+        let pid_file = self.folder.join("data/postmaster.pid");
+        let script = r#"kill -KILL "$(head -n 1 "$0")""#;
+        let killed = tokio::process::Command::new("sh").args(["-c", script]).arg(pid_file).status();
+        anyhow::ensure!(killed.await?.success(), "the server could not be killed");
+        Ok(())
+    }
+
+    /// Starts it again on the same data.
+    pub(super) async fn start_again(&self) -> anyhow::Result<()> {
+        let local = self.clone();
+        tokio::task::spawn_blocking(move || local.pg_ctl_start()).await?
+    }
+
+    fn pg_ctl_start(&self) -> anyhow::Result<()> {
+        let mut pg_ctl = Command::new(&self.pg_ctl);
+        // With a log file, or the server would keep the outputs of the tests open.
+        pg_ctl.args(["start", "--wait", "--timeout"]).arg(START_UP.as_secs().to_string());
+        pg_ctl.arg("--pgdata").arg(self.folder.join("data"));
+        run(pg_ctl.arg("--log").arg(self.folder.join("log")), self.user)
+    }
+}
+
+fn start_blocking() -> anyhow::Result<(Server, Local)> {
     let binaries = Binaries::find()?;
     let user = unprivileged_user()?;
     let folder = tempfile::Builder::new().prefix("fencepost-test-").tempdir_in(PARENT)?;
@@ -44,14 +87,12 @@ fn start_blocking() -> anyhow::Result<Server> {
     initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
     run(initdb.arg("--no-sync").arg("--pgdata").arg(&data), user)?;
     write_settings(&data, &folder)?;
-    let mut pg_ctl = Command::new(pg_ctl);
-    // With a log file, or the server would keep the outputs of the tests open.
-    pg_ctl.args(["start", "--wait", "--timeout"]).arg(START_UP.as_secs().to_string());
-    run(pg_ctl.arg("--pgdata").arg(&data).arg("--log").arg(folder.join("log")), user)?;
+    let local = Local { pg_ctl, folder, user };
+    local.pg_ctl_start()?;
 
     let mut url = Url::parse("postgres://postgres@localhost/postgres")?;
-    url.query_pairs_mut().append_pair("host", path_text(&folder)?);
-    Ok(Server { url, reaper: Some(reaper) })
+    url.query_pairs_mut().append_pair("host", path_text(&local.folder)?);
+    Ok((Server { url, reaper: Some(reaper) }, local))
 }
 
 fn write_settings(data: &Path, socket_folder: &Path) -> anyhow::Result<()> {

@@ -7,6 +7,7 @@ use super::{ChildProcess, Settings};
 #[derive(Debug)]
 pub struct Worker {
     pub process: ChildProcess,
+    pub name: String,
 }
 
 impl Worker {
@@ -19,6 +20,6 @@ impl Worker {
         let mut process = ChildProcess::start(name, binary, &[], settings)?;
         let ready = |line: &str| (line == "worker ready").then_some(());
         process.wait_for_line("that it is ready", START_UP, ready).await?;
-        Ok(Self { process })
+        Ok(Self { process, name: name.to_owned() })
     }
 }

@@ -20,6 +20,7 @@ on_both_stores! {
     a_paused_disabled_deleted_or_unknown_endpoint_is_closed,
     what_is_not_due_yet_is_not_claimed,
     what_is_given_back_is_due_as_before_and_only_its_holder_gives_back,
+    what_was_due_long_ago_is_found_without_a_sweep_when_it_is_given_back,
     a_claim_tells_what_a_worker_needs,
 }
 
@@ -193,6 +194,22 @@ async fn what_is_given_back_is_due_as_before_and_only_its_holder_gives_back(
     assert!(db.store.give_back(&[claim]).await?.is_empty(), "it is given back once");
     assert_eq!(db.due_endpoints(false).await?, [endpoint.key], "no sweep is needed to find it");
     assert_eq!(db.claim_one(&endpoint).await?.delivery, delivery);
+    Ok(())
+}
+
+/// The claim has moved the mark to the younger one's due time, far beyond the older one's.
+async fn what_was_due_long_ago_is_found_without_a_sweep_when_it_is_given_back(
+    db: Fixture,
+) -> anyhow::Result<()> {
+    let endpoint = db.endpoint().await?;
+    let old = db.submit(&endpoint).await?;
+    db.submit(&endpoint).await?;
+    db.make_due(old).await?;
+    let (token, batch) = db.claim(&[&endpoint], 10).await?;
+    assert_eq!(batch.claimed.len(), 2);
+    db.store.give_back(&[HeldClaim { endpoint: endpoint.key, delivery: old, token }]).await?;
+    assert_eq!(db.due_endpoints(false).await?, [endpoint.key]);
+    assert_eq!(db.claim_one(&endpoint).await?.delivery, old);
     Ok(())
 }
 

@@ -78,6 +78,14 @@ impl Fixture {
         Ok(Self { store, database: Database::Sqlite(database) })
     }
 
+    /// A session of the test's own on PostgreSQL.
+    pub(crate) async fn session(&self) -> anyhow::Result<sqlx::PgConnection> {
+        match &self.database {
+            Database::Postgres(database) => database.session().await,
+            Database::Sqlite(_) => bail!("this race is between sessions of PostgreSQL"),
+        }
+    }
+
     /// The same database opened once more, with connections of its own.
     pub(crate) async fn another_store(&self) -> anyhow::Result<Arc<dyn Store>> {
         let sealer = Sealer::new(SealingKey::generate()?, Vec::new());

@@ -35,6 +35,7 @@ mod lapses;
 mod leader;
 mod maintenance;
 mod partitions;
+mod races;
 mod rate_limits;
 mod reading;
 mod replay;

@@ -1,6 +1,7 @@
 //! Replay (G5).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::{StateName, Verdict};
@@ -9,7 +10,7 @@ use domain::id::{ApplicationKey, DeliveryId};
 use integration_tests::race::race;
 use store::delivery::{Recording, Replay};
 
-use crate::fixture::{Fixture, failure, report};
+use crate::fixture::{Fixture, failure, report, retry};
 
 on_both_stores! {
     of_many_operators_one_replays_and_the_others_are_told_the_state,
@@ -65,6 +66,11 @@ async fn only_a_failed_delivery_is_replayed(db: Fixture) -> anyhow::Result<()> {
     refused(StateName::Pending).await?;
     let claim = db.claim_one(&endpoint).await?;
     refused(StateName::Processing).await?;
+    // Waiting for its retry, it is due later, as a failed one expires later.
+    db.record(report(claim, retry(Duration::from_secs(60)))).await?;
+    refused(StateName::Pending).await?;
+    db.make_due(delivery).await?;
+    let claim = db.claim_one(&endpoint).await?;
     db.record(report(claim, Verdict::Delivered)).await?;
     refused(StateName::Delivered).await
 }

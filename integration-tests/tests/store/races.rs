@@ -1,0 +1,6 @@
+//! Races between sessions of PostgreSQL, each brought about by hand: one session stops where it would
+//! be passed, the other runs into it.
+
+mod accept;
+mod claim;
+mod session;
