@@ -19,4 +19,4 @@ COMMENT ON COLUMN fencepost.rate_limit_counters.subject IS 'Whom it counts. An a
 COMMENT ON COLUMN fencepost.rate_limit_counters.used IS 'Units reserved so far. Only rises within a window.';
 COMMENT ON COLUMN fencepost.rate_limit_counters.expires_at IS 'The end of the window: from then on the row is swept.';
 
-UPDATE fencepost.schema_version SET version = 4, compatible_from = 4;
+UPDATE fencepost.schema_version SET version = 4;

@@ -8,4 +8,4 @@ COMMENT ON TABLE fencepost.leaders IS
     'Who does what only one process has to do, maintenance first of all. A leased row and no advisory lock: it survives poolers.';
 COMMENT ON COLUMN fencepost.leaders.token IS 'Which term it is. Only its holder renews or ends it.';
 
-UPDATE fencepost.schema_version SET version = 5, compatible_from = 5;
+UPDATE fencepost.schema_version SET version = 5;

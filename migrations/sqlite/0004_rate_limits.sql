@@ -10,4 +10,4 @@ CREATE TABLE rate_limit_counters (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX rate_limit_counters_expiry ON rate_limit_counters (expires_at);
 
-UPDATE schema_version SET version = 4, compatible_from = 4;
+UPDATE schema_version SET version = 4;

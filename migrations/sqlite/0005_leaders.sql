@@ -5,4 +5,4 @@ CREATE TABLE leaders (
     expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-UPDATE schema_version SET version = 5, compatible_from = 5;
+UPDATE schema_version SET version = 5;

@@ -20,11 +20,11 @@ mod submission;
 mod undropped;
 mod wake_up;
 
+use self::pool::Pool;
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
@@ -51,11 +51,11 @@ pub use schema::scratch::{ScratchDatabase, drop_scratch};
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     /// For the api's statements.
-    general: PgPool,
+    general: Pool,
     /// For claim and record, whose plans must not depend on statistics.
-    dispatch: PgPool,
+    dispatch: Pool,
     /// For the one connection that listens.
-    listening: PgPool,
+    listening: sqlx::PgPool,
     options: StoreOptions,
 }
 

@@ -146,9 +146,9 @@ impl Deliverer {
             self.at_cap.slot_freed(delivery.endpoint);
             tell(&delivery, recording, duration);
         }
-        if let (Some(Recording::Fenced(_)), Some(cause), Some(target)) =
-            (recording, decision.disable_endpoint, target)
-        {
+        // Repeated: an earlier try to record it was committed, and its answer was lost.
+        let counts = matches!(recording, Some(Recording::Fenced(_) | Recording::Repeated(_)));
+        if let (true, Some(cause), Some(target)) = (counts, decision.disable_endpoint, target) {
             self.disable(&target, cause).await;
         }
         drop(place);

@@ -7,8 +7,9 @@
 mod at_cap;
 mod ring;
 mod round;
+mod stuck;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +23,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::at_cap::Holding;
 pub(crate) use self::at_cap::{AtCap, Share};
 use self::ring::Ring;
 use self::round::Round;
+use self::stuck::Stuck;
 use crate::Settings;
 use crate::backoff::Backoff;
 use crate::claim::{Claim, Claimed};
@@ -50,10 +53,12 @@ pub(crate) struct Dispatcher {
     loads: Arc<Semaphore>,
     ring: Ring,
     round: Round,
+    stuck: Stuck,
     /// Raised when somebody told that something is due.
     due: DueWatch,
-    /// Found by the last sweep and not emptied since: their claims ignore the low marks.
-    swept: HashSet<EndpointKey>,
+    /// Found by a sweep and not emptied since: their claims ignore the low marks. True of those of
+    /// which such a claim was made.
+    swept: HashMap<EndpointKey, bool>,
     /// When the claims of the last sweep are over, so that a backlog without end does not make every
     /// claim the expensive kind.
     swept_until: Instant,
@@ -78,8 +83,9 @@ impl Dispatcher {
             stop,
             at_cap,
             ring: Ring::default(),
+            stuck: Stuck::default(),
             round: Round::starting(now),
-            swept: HashSet::new(),
+            swept: HashMap::new(),
             swept_until: now,
         }
     }
@@ -164,9 +170,9 @@ impl Dispatcher {
         self.round.found(&found, now, poll, self.settings.sweep_interval);
         if query.sweep {
             self.swept_until = now + self.settings.sweep_interval / 3;
-            self.swept.extend(&found);
+            self.swept.extend(found.iter().map(|endpoint| (*endpoint, false)));
         }
-        for endpoint in found {
+        for endpoint in found.into_iter().filter(|endpoint| !self.stuck.is_stuck(*endpoint, now)) {
             self.ring.add(endpoint);
         }
         Ok(())
@@ -215,14 +221,18 @@ impl Dispatcher {
         mut places: OwnedSemaphorePermit,
     ) -> Result<(), StoreError> {
         let free = u16::try_from(places.num_permits()).unwrap_or(u16::MAX);
-        let mut turn = self.ring.take_turn(free, self.settings.claim_per_endpoint);
-        let unclaimed = places.num_permits() + self.places.available_permits();
+        let endpoints_max = self.stuck.endpoints_per_claim();
+        let mut turn = self.ring.take_turn(free, self.settings.claim_per_endpoint, endpoints_max);
+        let unclaimed = Holding {
+            places: places.num_permits() + self.places.available_permits(),
+            bytes: self.loader.free_memory(),
+        };
         turn.endpoints.retain(|endpoint| !self.at_cap.has_its_share(*endpoint, unclaimed));
         if turn.endpoints.is_empty() {
             return Ok(());
         }
         if Instant::now() >= self.swept_until {
-            self.swept.clear();
+            self.swept.retain(|_, made| !*made);
         }
         let token = store::new_id::claim_token();
         let request = ClaimRequest {
@@ -231,7 +241,7 @@ impl Dispatcher {
             total: u32::from(free),
             worker: &self.settings.name,
             token,
-            sweep: turn.endpoints.iter().any(|endpoint| self.swept.contains(endpoint)),
+            sweep: turn.endpoints.iter().any(|endpoint| self.swept.contains_key(endpoint)),
         };
         self.at_cap.claim_begins();
         let sent = Instant::now();
@@ -239,12 +249,22 @@ impl Dispatcher {
         let batch = self.database.noted(self.database.store().claim_due(&request).await);
         let batch = match batch {
             Ok(batch) => batch,
-            Err(error) => {
+            Err(error @ StoreError::Unavailable { .. }) => {
                 self.ring.put_back(&turn.endpoints);
                 return Err(error);
             }
+            Err(error) => {
+                self.set_stuck_aside(&turn.endpoints, &error);
+                return Ok(());
+            }
         };
+        self.stuck.went_well();
         tell_of_lapses(&batch);
+        for endpoint in &turn.endpoints {
+            if let Some(made) = self.swept.get_mut(endpoint) {
+                *made |= request.sweep;
+            }
+        }
         for (endpoint, standing) in &batch.endpoints {
             self.place(*endpoint, *standing);
         }
@@ -253,7 +273,7 @@ impl Dispatcher {
             drop(places.split(places.num_permits().saturating_sub(batch.claimed.len())));
             let claim = Claim::new(token, sent, batch.database_now);
             let claimed = batch.claimed.into_iter().map(|row| {
-                let share = self.at_cap.take_place(row.endpoint);
+                let share = self.at_cap.take_place(row.endpoint, row.payload_bytes);
                 Claimed { row, share }
             });
             self.loader.start(claim, claimed.collect(), places, load);
@@ -261,9 +281,22 @@ impl Dispatcher {
         Ok(())
     }
 
+    /// One of them holds up the claim: its row is locked for long, or the database refuses what the
+    /// claim would do to it. The others go on without it.
+    fn set_stuck_aside(&mut self, endpoints: &[EndpointKey], error: &StoreError) {
+        let error = error.chain();
+        if let Some(endpoint) = self.stuck.after(endpoints, Instant::now()) {
+            tracing::warn!(endpoint.key = %endpoint, error, "an endpoint cannot be claimed from for now");
+        } else {
+            self.ring.put_back(endpoints);
+        }
+    }
+
     /// Puts an endpoint where its standing belongs.
     fn place(&mut self, endpoint: EndpointKey, standing: Standing) {
         match standing {
+            // With no room for those that were not found yet, it waits to be found again as well.
+            Standing::More if self.round.is_held_up(Instant::now(), self.ring.room()) => {}
             Standing::More => self.ring.add(endpoint),
             Standing::AtCap => {
                 if self.at_cap.is_stale(endpoint) {

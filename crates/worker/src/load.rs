@@ -48,6 +48,11 @@ impl Loader {
         Self { database, deliverer, tasks, memory: Arc::new(Semaphore::new(permits)), memory_bytes }
     }
 
+    /// How many bytes of payloads have room now.
+    pub(crate) fn free_memory(&self) -> usize {
+        self.memory.available_permits()
+    }
+
     /// Loads a claim in a task of its own. `places` holds a place for each delivery, `turn` that of
     /// the load itself.
     pub(crate) fn start(

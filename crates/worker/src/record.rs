@@ -8,6 +8,7 @@ mod batch;
 
 use std::collections::VecDeque;
 
+use store::StoreError;
 use store::delivery::{Recording, Report};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -68,6 +69,19 @@ impl Recorder {
     }
 }
 
+/// What became of one report.
+#[derive(Debug)]
+enum Written {
+    Recorded(Recording),
+    /// Somebody holds a lock that it needs.
+    Stuck,
+    /// The database refuses it, alone as well.
+    Refused,
+}
+
+/// How often a batch is tried while somebody holds a lock, before it is taken apart.
+const CONTENDED_MAX: u32 = 2;
+
 /// The task behind a recorder.
 #[derive(Debug, Clone)]
 struct Run {
@@ -96,8 +110,10 @@ impl Run {
                     waiting.extend(arrived.drain(..));
                 }
                 Some(ended) = flushes.join_next(), if !flushes.is_empty() => {
-                    if let Err(error) = ended {
-                        tracing::error!(%error, "recording a batch panicked");
+                    match ended {
+                        // Behind the others, which are not stuck.
+                        Ok(stuck) => waiting.extend(stuck),
+                        Err(error) => tracing::error!(%error, "recording a batch panicked"),
                     }
                 }
                 () = self.abandon.cancelled() => return,
@@ -105,43 +121,68 @@ impl Run {
         }
     }
 
-    /// Records a batch and tells each of its entries, unless the worker is abandoned before.
-    async fn flush(self, batch: Vec<Entry>) {
+    /// Records a batch and tells each of its entries, unless the worker is abandoned before. Answers
+    /// those that are stuck behind somebody's lock.
+    async fn flush(self, batch: Vec<Entry>) -> Vec<Entry> {
         let (reports, told): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|entry| (entry.report, entry.told)).unzip();
-        let recordings = self.abandon.run_until_cancelled(self.write(&reports)).await;
-        for (told, recording) in told.into_iter().zip(recordings.unwrap_or_default()) {
-            if let Some(recording) = recording {
+        let written = self.abandon.run_until_cancelled(self.write(&reports)).await;
+        let mut stuck = Vec::new();
+        for ((report, told), written) in
+            reports.into_iter().zip(told).zip(written.unwrap_or_default())
+        {
+            match written {
                 // Nobody listens any more if the delivery's task panicked.
-                let _ = told.send(recording);
+                Written::Recorded(recording) => drop(told.send(recording)),
+                Written::Stuck => stuck.push(Entry { report, told }),
+                Written::Refused => {}
             }
         }
+        stuck
     }
 
-    /// Records reports, in their order. `None` for one that the database refuses alone as well.
-    async fn write(&self, reports: &[Report]) -> Vec<Option<Recording>> {
+    /// Records reports, in their order.
+    async fn write(&self, reports: &[Report]) -> Vec<Written> {
         if let Ok(recordings) = self.write_once(reports).await {
-            return recordings.into_iter().map(Some).collect();
+            return recordings.into_iter().map(Written::Recorded).collect();
         }
         // One of them is at fault, which must not cost the others their results.
-        let mut recordings = Vec::with_capacity(reports.len());
+        let mut written = Vec::with_capacity(reports.len());
         for report in reports.chunks(1) {
-            let recorded = self.write_once(report).await.inspect_err(|error| {
-                let delivery = report.first().map(|report| report.delivery.to_string());
-                let error = error.chain();
-                tracing::error!(delivery.id = delivery, error, "a result cannot be recorded");
+            let delivery = report.first().map(|report| report.delivery.to_string());
+            written.push(match self.write_once(report).await {
+                Ok(recorded) => {
+                    recorded.first().map_or(Written::Refused, |r| Written::Recorded(*r))
+                }
+                Err(StoreError::Contended { .. }) => {
+                    tracing::warn!(delivery.id = delivery, "a result waits behind a lock");
+                    Written::Stuck
+                }
+                Err(error) => {
+                    let error = error.chain();
+                    tracing::error!(delivery.id = delivery, error, "a result cannot be recorded");
+                    Written::Refused
+                }
             });
-            recordings.push(recorded.ok().and_then(|recorded| recorded.first().copied()));
         }
-        recordings
+        written
     }
 
-    /// Records reports in one statement, as often as it takes while the database is away.
-    async fn write_once(&self, reports: &[Report]) -> Result<Vec<Recording>, store::StoreError> {
+    /// Records reports in one statement, as often as it takes while the database is away, and twice
+    /// while somebody holds a lock.
+    async fn write_once(&self, reports: &[Report]) -> Result<Vec<Recording>, StoreError> {
         let mut backoff = Backoff::of_a_record();
+        let mut contended = 0;
         loop {
             let written = self.database.store().record_attempts(reports).await;
             match self.database.noted(written) {
+                Err(error @ StoreError::Contended { .. }) => {
+                    contended += 1;
+                    if contended == CONTENDED_MAX {
+                        return Err(error);
+                    }
+                    backoff.wait().await;
+                }
                 Err(error) if error.is_transient() => backoff.wait().await,
                 answer => return answer,
             }

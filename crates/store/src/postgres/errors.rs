@@ -23,6 +23,9 @@ pub(super) fn sqlstate_of(error: &sqlx::Error) -> Option<String> {
     error.as_database_error().and_then(DatabaseError::code).map(Cow::into_owned)
 }
 
+/// Classes and codes of errors that are the server's state and not the statement's fault.
+const UNAVAILABLE: [&str; 9] = ["08", "25", "26000", "28", "3D000", "53", "55", "57", "58"];
+
 /// Sorts an error by what the caller can do about it.
 pub(super) fn store_error(operation: &'static str, error: sqlx::Error) -> StoreError {
     let code = sqlstate_of(&error);
@@ -33,7 +36,10 @@ pub(super) fn store_error(operation: &'static str, error: sqlx::Error) -> StoreE
             StoreError::Contended { operation, source }
         }
         // 08: connection. 53: resources. 57: stopped by an operator or a time-out. 58: its system.
-        Some(code) if ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => {
+        // 28: not let in. 25: a standby, or a session whose transaction was ended. 26000: its prepared
+        // statements are gone. 3D000: no such database. 55: not in the state for it. All of them pass
+        // when somebody has done something about the server, and none is the statement's fault.
+        Some(code) if UNAVAILABLE.iter().any(|class| code.starts_with(class)) => {
             StoreError::Unavailable { operation, source }
         }
         // 3F000 and 42P01: no schema, no table. This database was never migrated.

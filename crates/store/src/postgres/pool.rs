@@ -3,17 +3,23 @@
 //! The settings are made after connecting and not in the start-up packet, which a transaction pooler
 //! would refuse.
 
+mod bounded;
+
 use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, Executor, PgPool};
+use sqlx::{ConnectOptions, Executor};
 
+pub(super) use self::bounded::Pool;
+use self::bounded::STATEMENT_DEADLINE;
 use crate::{StoreError, StoreOptions};
 
-/// No statement of ours runs long: one that does is stopped, and so is one that waits for a lock.
+/// No statement of ours runs long: one that does is stopped, and so is one that waits for a lock. They
+/// are written for READ COMMITTED: in a stricter level who waited is refused instead of going on.
 const TIMEOUTS: &str = "SET statement_timeout = '10s'; SET lock_timeout = '2s'; \
-    SET idle_in_transaction_session_timeout = '10s'; SET jit = off;";
+    SET idle_in_transaction_session_timeout = '10s'; SET jit = off; \
+    SET default_transaction_isolation = 'read committed';";
 
 /// Claim and record must use their indexes whatever the statistics say: the tables are tiny at one
 /// moment and full of dead rows at another. A generic plan saves planning, a fifth of their cost.
@@ -42,26 +48,28 @@ fn pool(options: &StoreOptions, connections: u32) -> PgPoolOptions {
         .test_before_acquire(false)
 }
 
-pub(super) fn general(connect: PgConnectOptions, options: &StoreOptions) -> PgPool {
-    pool(options, options.general_connections)
+pub(super) fn general(connect: PgConnectOptions, options: &StoreOptions) -> Pool {
+    let connections = pool(options, options.general_connections)
         .after_connect(|connection, _| {
             Box::pin(async move { connection.execute(TIMEOUTS).await.map(drop) })
         })
-        .connect_lazy_with(connect)
+        .connect_lazy_with(connect);
+    Pool::new(connections, STATEMENT_DEADLINE)
 }
 
-pub(super) fn dispatch(connect: PgConnectOptions, options: &StoreOptions) -> PgPool {
-    pool(options, options.dispatch_connections)
+pub(super) fn dispatch(connect: PgConnectOptions, options: &StoreOptions) -> Pool {
+    let connections = pool(options, options.dispatch_connections)
         .after_connect(|connection, _| {
             Box::pin(async move {
                 connection.execute(TIMEOUTS).await?;
                 connection.execute(STABLE_PLANS).await.map(drop)
             })
         })
-        .connect_lazy_with(connect)
+        .connect_lazy_with(connect);
+    Pool::new(connections, STATEMENT_DEADLINE)
 }
 
 /// One connection, which lives as long as somebody listens on it.
-pub(super) fn listening(connect: PgConnectOptions, options: &StoreOptions) -> PgPool {
+pub(super) fn listening(connect: PgConnectOptions, options: &StoreOptions) -> sqlx::PgPool {
     pool(options, 1).idle_timeout(None).max_lifetime(None).connect_lazy_with(connect)
 }

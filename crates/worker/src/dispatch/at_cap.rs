@@ -3,7 +3,8 @@
 //!
 //! An endpoint's share is what is left free: who holds as many places as are free gets no more until
 //! that changes. So however many endpoints hang, some places stay free for those that do not, and one
-//! endpoint alone gets half of all. (Dynamic thresholds, Choudhury and Hahne 1998.)
+//! endpoint alone gets half of all. The memory of payloads is shared in the same way. (Dynamic
+//! thresholds, Choudhury and Hahne 1998.)
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,22 +31,30 @@ struct Known {
     freed_since_claim: HashSet<EndpointKey>,
     /// Were waiting, and are not any more.
     freed: Vec<EndpointKey>,
-    /// How many places each endpoint holds.
-    held: HashMap<EndpointKey, usize>,
+    /// What each endpoint holds.
+    held: HashMap<EndpointKey, Holding>,
     /// Hold their share, and come back when they hold no more than this.
     served: HashMap<EndpointKey, usize>,
 }
 
-/// A place that a delivery of an endpoint holds, until it is dropped.
+/// Places, and bytes of payloads.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Holding {
+    pub(super) places: usize,
+    pub(super) bytes: usize,
+}
+
+/// What a delivery of an endpoint holds, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     at_cap: Arc<AtCap>,
     endpoint: EndpointKey,
+    bytes: usize,
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.at_cap.place_freed(self.endpoint);
+        self.at_cap.freed(self.endpoint, self.bytes);
     }
 }
 
@@ -83,33 +92,40 @@ impl AtCap {
         }
     }
 
-    /// A delivery of the endpoint takes a place.
-    pub(super) fn take_place(self: &Arc<Self>, endpoint: EndpointKey) -> Share {
-        *self.known().held.entry(endpoint).or_default() += 1;
-        Share { at_cap: Arc::clone(self), endpoint }
+    /// A delivery of the endpoint takes a place, and memory for its payload.
+    pub(super) fn take_place(self: &Arc<Self>, endpoint: EndpointKey, payload_bytes: u32) -> Share {
+        let bytes = usize::try_from(payload_bytes).unwrap_or(usize::MAX);
+        let mut known = self.known();
+        let held = known.held.entry(endpoint).or_default();
+        held.places += 1;
+        held.bytes = held.bytes.saturating_add(bytes);
+        Share { at_cap: Arc::clone(self), endpoint, bytes }
     }
 
-    /// Whether the endpoint holds its share while so many places are free. Then it comes back when a
-    /// quarter of what it holds is free again: claims of a few, and not one for each place.
-    pub(super) fn has_its_share(&self, endpoint: EndpointKey, free: usize) -> bool {
+    /// Whether the endpoint holds its share while so much is free. Then it comes back when a quarter
+    /// of its places is free again: claims of a few, and not one for each place.
+    pub(super) fn has_its_share(&self, endpoint: EndpointKey, free: Holding) -> bool {
         let mut known = self.known();
         let held = known.held.get(&endpoint).copied().unwrap_or_default();
-        if held < free {
+        let within = held.places < free.places && (held.bytes == 0 || held.bytes < free.bytes);
+        if within {
             return false;
         }
-        known.served.insert(endpoint, held - held.div_ceil(4));
+        known.served.insert(endpoint, held.places - held.places.div_ceil(4));
         true
     }
 
-    fn place_freed(&self, endpoint: EndpointKey) {
+    fn freed(&self, endpoint: EndpointKey, bytes: usize) {
         let mut known = self.known();
-        let held = known.held.get(&endpoint).copied().unwrap_or_default().saturating_sub(1);
-        if held == 0 {
+        let mut held = known.held.get(&endpoint).copied().unwrap_or_default();
+        held.places = held.places.saturating_sub(1);
+        held.bytes = held.bytes.saturating_sub(bytes);
+        if held.places == 0 {
             known.held.remove(&endpoint);
         } else {
             known.held.insert(endpoint, held);
         }
-        if known.served.get(&endpoint).is_some_and(|until| held <= *until) {
+        if known.served.get(&endpoint).is_some_and(|until| held.places <= *until) {
             known.served.remove(&endpoint);
             known.freed.push(endpoint);
             self.freed.notify_one();
@@ -137,6 +153,11 @@ mod tests {
     const A: EndpointKey = EndpointKey::from_uuid(Uuid::from_u128(1));
     const B: EndpointKey = EndpointKey::from_uuid(Uuid::from_u128(2));
 
+    /// So many places, and memory enough.
+    fn free(places: usize) -> Holding {
+        Holding { places, bytes: usize::MAX }
+    }
+
     #[test]
     fn an_endpoint_at_its_cap_comes_back_when_one_of_its_requests_ended() {
         let at_cap = AtCap::default();
@@ -155,18 +176,30 @@ mod tests {
     #[test]
     fn an_endpoint_holds_at_most_what_is_free_and_comes_back_when_a_quarter_is_done() {
         let at_cap = Arc::new(AtCap::default());
-        let mut shares: Vec<_> = (0..8).map(|_| at_cap.take_place(A)).collect();
-        assert!(!at_cap.has_its_share(A, 9));
-        assert!(!at_cap.has_its_share(B, 1));
-        assert!(at_cap.has_its_share(A, 8));
+        let mut shares: Vec<_> = (0..8).map(|_| at_cap.take_place(A, 1)).collect();
+        assert!(!at_cap.has_its_share(A, free(9)));
+        assert!(!at_cap.has_its_share(B, free(1)));
+        assert!(at_cap.has_its_share(A, free(8)));
         shares.pop();
         assert!(at_cap.take_freed().is_empty());
         shares.pop();
         assert_eq!(at_cap.take_freed(), [A]);
-        assert!(!at_cap.has_its_share(A, 7));
+        assert!(!at_cap.has_its_share(A, free(7)));
         drop(shares);
         assert!(at_cap.take_freed().is_empty(), "it was told once");
         assert!(at_cap.known().held.is_empty(), "nothing is kept of who holds nothing");
+    }
+
+    #[test]
+    fn an_endpoint_of_large_payloads_holds_at_most_the_memory_that_is_free() {
+        let at_cap = Arc::new(AtCap::default());
+        let share = at_cap.take_place(A, 1_000);
+        let with = |bytes| Holding { places: 100, bytes };
+        assert!(!at_cap.has_its_share(A, with(1_001)));
+        assert!(at_cap.has_its_share(A, with(1_000)));
+        assert!(!at_cap.has_its_share(B, with(0)), "who holds nothing is not kept out by others");
+        drop(share);
+        assert_eq!(at_cap.take_freed(), [A]);
     }
 
     #[test]
@@ -177,8 +210,8 @@ mod tests {
         for round in 0..PLACES {
             for number in 0..100 {
                 let endpoint = EndpointKey::from_uuid(Uuid::from_u128(number));
-                if !at_cap.has_its_share(endpoint, PLACES - held.len()) {
-                    held.push(at_cap.take_place(endpoint));
+                if !at_cap.has_its_share(endpoint, free(PLACES - held.len())) {
+                    held.push(at_cap.take_place(endpoint, 1));
                 }
             }
             assert!(held.len() < PLACES, "all are taken after {round} rounds");

@@ -7,9 +7,6 @@ use domain::id::EndpointKey;
 /// How many endpoints stand in a ring at most. The others are found when there is room.
 pub(super) const ENDPOINTS_MAX: usize = 4_096;
 
-/// How many endpoints one claim names at most.
-const ENDPOINTS_PER_CLAIM: usize = 20;
-
 /// Due endpoints, each once. Whoever was served goes to the back, so that one with a million due
 /// deliveries waits for its turn like any other.
 #[derive(Debug, Default)]
@@ -42,13 +39,14 @@ impl Ring {
         }
     }
 
-    /// Takes those whose turn it is for a claim of `free` deliveries, at most `per_endpoint` of each.
+    /// Takes those whose turn it is, at most `endpoints_max`, for a claim of `free` deliveries, at most
+    /// `per_endpoint` of each.
     ///
     /// What is free is shared evenly among the endpoints of the claim: none of them could use up what
     /// another was asked for, and an answer `More` means the same for each.
-    pub(super) fn take_turn(&mut self, free: u16, per_endpoint: u16) -> Turn {
+    pub(super) fn take_turn(&mut self, free: u16, per_endpoint: u16, endpoints_max: usize) -> Turn {
         let free = usize::from(free);
-        let count = self.turns.len().min(ENDPOINTS_PER_CLAIM).min(free);
+        let count = self.turns.len().min(endpoints_max).min(free);
         let endpoints: Vec<EndpointKey> = self.turns.drain(..count).collect();
         for endpoint in &endpoints {
             self.members.remove(endpoint);
@@ -74,6 +72,7 @@ mod tests {
 
     use uuid::Uuid;
 
+    use super::super::stuck::ENDPOINTS_PER_CLAIM;
     use super::*;
 
     fn endpoint(number: u128) -> EndpointKey {
@@ -97,7 +96,7 @@ mod tests {
         }
         let mut turns = Vec::new();
         while !ring.is_empty() {
-            let turn = ring.take_turn(free, 16);
+            let turn = ring.take_turn(free, 16, ENDPOINTS_PER_CLAIM);
             let mut claimed = Vec::new();
             for endpoint in turn.endpoints {
                 let left = backlog.get_mut(&endpoint).unwrap();
@@ -117,19 +116,22 @@ mod tests {
     #[test]
     fn an_endpoint_stands_in_the_ring_once_and_is_served_in_turn() {
         let mut ring = ring([3, 1, 3, 2]);
-        let turn = ring.take_turn(2, 16);
+        let turn = ring.take_turn(2, 16, ENDPOINTS_PER_CLAIM);
         assert_eq!(turn, Turn { endpoints: vec![endpoint(3), endpoint(1)], per_endpoint: 1 });
         ring.add(endpoint(3));
-        assert_eq!(ring.take_turn(128, 16).endpoints, [endpoint(2), endpoint(3)]);
+        assert_eq!(
+            ring.take_turn(128, 16, ENDPOINTS_PER_CLAIM).endpoints,
+            [endpoint(2), endpoint(3)]
+        );
         assert!(ring.is_empty());
-        assert_eq!(ring.take_turn(128, 16).endpoints, []);
+        assert_eq!(ring.take_turn(128, 16, ENDPOINTS_PER_CLAIM).endpoints, []);
     }
 
     #[test]
     fn a_claim_never_asks_for_more_than_is_free() {
         for free in 1..=300 {
             for members in [1, 2, 7, 20, 21, 500] {
-                let turn = ring(0..members).take_turn(free, 16);
+                let turn = ring(0..members).take_turn(free, 16, ENDPOINTS_PER_CLAIM);
                 let asked = turn.endpoints.len() * usize::from(turn.per_endpoint);
                 assert!((1..=usize::from(free)).contains(&asked), "{free} {members}: {turn:?}");
                 assert!(turn.endpoints.len() <= ENDPOINTS_PER_CLAIM && turn.per_endpoint <= 16);
@@ -161,7 +163,7 @@ mod tests {
         ring.add(endpoint(99));
         let mut turns = 0;
         loop {
-            let turn = ring.take_turn(128, 16);
+            let turn = ring.take_turn(128, 16, ENDPOINTS_PER_CLAIM);
             turns += 1;
             if turn.endpoints.contains(&endpoint(99)) {
                 break;
@@ -175,8 +177,8 @@ mod tests {
     fn the_ring_is_bounded_and_a_failed_claim_keeps_its_turn() {
         let mut ring = ring(0..5_000);
         assert_eq!(ring.room(), 0);
-        let turn = ring.take_turn(3, 16);
+        let turn = ring.take_turn(3, 16, ENDPOINTS_PER_CLAIM);
         ring.put_back(&turn.endpoints);
-        assert_eq!(ring.take_turn(3, 16), turn);
+        assert_eq!(ring.take_turn(3, 16, ENDPOINTS_PER_CLAIM), turn);
     }
 }

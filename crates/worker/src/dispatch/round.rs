@@ -58,6 +58,11 @@ impl Round {
         Some(DueQuery { after: self.after, limit, sweep: self.sweep })
     }
 
+    /// Whether a look would be made now, were there room for what it finds.
+    pub(super) fn is_held_up(&self, now: Instant, room: usize) -> bool {
+        room < PAGE && (self.after.is_some() || now >= self.next_at())
+    }
+
     /// Takes in what the page held. The next round is `poll` away, the next sweep `sweep` after the
     /// start of this one.
     pub(super) fn found(

@@ -23,6 +23,14 @@ use tokio::time::timeout;
 /// may be long after the request that asked has ended.
 const RUNNING_MAX: usize = 64;
 
+/// How many look-ups may go on beyond their time, when nobody waits for them any more: a name server
+/// that is silent must not take the places of names that can be resolved. Together with those above
+/// they stay below the 512 threads that the runtime has for blocking work.
+const OVERDUE_MAX: usize = 384;
+
+/// From when on a look-up is overdue.
+const OVERDUE_AFTER: Duration = Duration::from_secs(3);
+
 /// How many names are being looked up or wait for it. Beyond it a request fails at once.
 const OPEN_MAX: usize = 1_024;
 
@@ -120,6 +128,7 @@ type Resolution = Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr
 pub(super) struct Lookups {
     resolve: Resolution,
     running: Semaphore,
+    overdue: Semaphore,
     open: Mutex<HashMap<String, Lookup>>,
 }
 
@@ -135,8 +144,8 @@ impl Lookups {
     }
 
     fn new(resolve: Resolution) -> Arc<Self> {
-        let running = Semaphore::new(RUNNING_MAX);
-        Arc::new(Self { resolve, running, open: Mutex::default() })
+        let (running, overdue) = (Semaphore::new(RUNNING_MAX), Semaphore::new(OVERDUE_MAX));
+        Arc::new(Self { resolve, running, overdue, open: Mutex::default() })
     }
 
     fn open(&self) -> std::sync::MutexGuard<'_, HashMap<String, Lookup>> {
@@ -157,8 +166,15 @@ impl Lookups {
         let entry = Entry { lookups: Arc::clone(self), name: name.to_owned() };
         let task = tokio::spawn(async move {
             let lookups = &entry.lookups;
-            let _place = lookups.running.acquire().await.map_err(io::Error::other)?;
-            (lookups.resolve)(entry.name.clone()).await
+            let place = lookups.running.acquire().await.map_err(io::Error::other)?;
+            let mut answer = (lookups.resolve)(entry.name.clone());
+            if let Ok(answer) = timeout(OVERDUE_AFTER, &mut answer).await {
+                return answer;
+            }
+            // It goes on among the overdue, if there is room; else it keeps its place.
+            let overdue = lookups.overdue.try_acquire();
+            let _place = overdue.map_or_else(|_| Some(place), |_| None);
+            answer.await
         });
         let lookup = async move {
             let answer = task.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));

@@ -1,7 +1,7 @@
 //! Stores the digest of a key.
 
+use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
-use sqlx::PgPool;
 
 use crate::api_key::{ApiKeyView, NewApiKey};
 use crate::postgres::api_key::row::ApiKeyRow;
@@ -9,7 +9,7 @@ use crate::postgres::errors::store_error;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn create(
-    pool: &PgPool,
+    pool: &Pool,
     key: &NewApiKey,
 ) -> Result<ApiKeyView, StoreError> {
     let digest = key.digest();

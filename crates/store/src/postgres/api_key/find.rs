@@ -1,7 +1,7 @@
 //! The live key with a digest. A key bound to an application ends with it.
 
+use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
-use sqlx::PgPool;
 
 use crate::api_key::{ApiKey, ApiKeyDigest};
 use crate::postgres::codec::corrupt;
@@ -9,7 +9,7 @@ use crate::postgres::errors::store_error;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn find(
-    pool: &PgPool,
+    pool: &Pool,
     digest: &ApiKeyDigest,
 ) -> Result<Option<ApiKey>, StoreError> {
     let row = sqlx::query!(

@@ -1,7 +1,7 @@
 //! Keys, revoked ones included, newest first.
 
+use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
-use sqlx::PgPool;
 
 use crate::api_key::ApiKeyView;
 use crate::postgres::api_key::row::ApiKeyRow;
@@ -9,7 +9,7 @@ use crate::postgres::errors::store_error;
 use crate::{Page, StoreError};
 
 pub(in crate::postgres) async fn list(
-    pool: &PgPool,
+    pool: &Pool,
     application: Option<ApplicationKey>,
     page: Page,
 ) -> Result<Vec<ApiKeyView>, StoreError> {

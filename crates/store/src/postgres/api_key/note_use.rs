@@ -1,12 +1,12 @@
 //! Notes that a key is used: at most one write an hour for each key, whoever else notes it at once.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 
-pub(in crate::postgres) async fn note_use(pool: &PgPool, id: Uuid) -> Result<bool, StoreError> {
+pub(in crate::postgres) async fn note_use(pool: &Pool, id: Uuid) -> Result<bool, StoreError> {
     let noted = sqlx::query!(
         "-- postgres::api_key::note_use
         UPDATE fencepost.api_keys SET last_used_at = statement_timestamp()

@@ -7,8 +7,8 @@
 
 mod explain;
 
+use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -17,7 +17,7 @@ use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn revoke(
-    pool: &PgPool,
+    pool: &Pool,
     application: Option<ApplicationKey>,
     id: Uuid,
 ) -> Result<Revocation, StoreError> {

@@ -1,6 +1,6 @@
 //! Creates an application.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::application::{Application, ApplicationCreation, NewApplication};
@@ -8,7 +8,7 @@ use crate::postgres::application::row::ApplicationRow;
 use crate::postgres::errors::store_error;
 
 pub(in crate::postgres) async fn create(
-    pool: &PgPool,
+    pool: &Pool,
     new: &NewApplication,
 ) -> Result<ApplicationCreation, StoreError> {
     let row = sqlx::query_as!(

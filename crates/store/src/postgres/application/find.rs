@@ -1,13 +1,13 @@
 //! The live application with an id.
 
+use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 
 pub(in crate::postgres) async fn find(
-    pool: &PgPool,
+    pool: &Pool,
     id: &PublicId,
 ) -> Result<Option<ApplicationKey>, StoreError> {
     sqlx::query_scalar!(

@@ -1,7 +1,7 @@
 //! Live applications, newest first.
 
+use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
-use sqlx::PgPool;
 
 use crate::application::Application;
 use crate::postgres::application::row::ApplicationRow;
@@ -9,7 +9,7 @@ use crate::postgres::errors::store_error;
 use crate::{Page, StoreError};
 
 pub(in crate::postgres) async fn list(
-    pool: &PgPool,
+    pool: &Pool,
     only: Option<ApplicationKey>,
     page: Page,
 ) -> Result<Vec<Application>, StoreError> {

@@ -3,9 +3,9 @@
 //! The row is locked first, so that a claim, a report or a replay that came before is seen. No slot
 //! is freed: a delivery that holds one is only marked.
 
+use crate::postgres::pool::Pool;
 use domain::delivery::StateName;
 use domain::id::{ApplicationKey, DeliveryId};
-use sqlx::PgPool;
 
 use crate::delivery::Cancellation;
 use crate::postgres::codec::corrupt;
@@ -14,7 +14,7 @@ use crate::postgres::retry::after_conflict;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn cancel(
-    pool: &PgPool,
+    pool: &Pool,
     application: ApplicationKey,
     delivery: DeliveryId,
 ) -> Result<Cancellation, StoreError> {
@@ -64,7 +64,7 @@ pub(in crate::postgres) async fn cancel(
 
 /// It is in no state that can be cancelled: which is it?
 async fn explain(
-    pool: &PgPool,
+    pool: &Pool,
     application: ApplicationKey,
     delivery: DeliveryId,
 ) -> Result<Cancellation, StoreError> {

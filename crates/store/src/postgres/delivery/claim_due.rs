@@ -12,10 +12,10 @@
 
 use std::time::Duration;
 
+use crate::postgres::pool::Pool;
 use domain::delivery::ClaimKind;
 use domain::delivery::lease::{LAPSE_WINDOW, LAPSES_MAX};
 use domain::id::{DeliveryId, EndpointKey, SubmissionId};
-use sqlx::PgPool;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -30,7 +30,7 @@ use crate::postgres::retry::after_conflict;
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(in crate::postgres) async fn claim_due(
-    pool: &PgPool,
+    pool: &Pool,
     retention: Duration,
     request: &ClaimRequest<'_>,
 ) -> Result<ClaimBatch, StoreError> {
@@ -59,7 +59,7 @@ struct ClaimRow {
 
 #[expect(clippy::too_many_lines, reason = "it is one statement")]
 async fn claim(
-    pool: &PgPool,
+    pool: &Pool,
     retention: Duration,
     request: &ClaimRequest<'_>,
 ) -> Result<Vec<ClaimRow>, sqlx::Error> {

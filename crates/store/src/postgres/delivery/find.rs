@@ -1,7 +1,7 @@
 //! A delivery of an application.
 
+use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, DeliveryId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::delivery::DeliveryView;
@@ -9,7 +9,7 @@ use crate::postgres::codec::DeliveryRow;
 use crate::postgres::errors::store_error;
 
 pub(in crate::postgres) async fn find(
-    pool: &PgPool,
+    pool: &Pool,
     application: ApplicationKey,
     id: DeliveryId,
 ) -> Result<Option<DeliveryView>, StoreError> {

@@ -3,15 +3,15 @@
 //! Claiming an idle endpoint costs three times as much (measured in the prototype), so the
 //! dispatcher looks here first.
 
+use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::delivery::DueQuery;
 use crate::postgres::errors::store_error;
 
 pub(in crate::postgres) async fn find_due_endpoints(
-    pool: &PgPool,
+    pool: &Pool,
     query: DueQuery,
 ) -> Result<Vec<EndpointKey>, StoreError> {
     sqlx::query_scalar!(

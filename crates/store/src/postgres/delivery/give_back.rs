@@ -3,8 +3,8 @@
 //! `low_water` is lowered to that time, or the row would be invisible until the sweep. A cancellation
 //! that was asked for meanwhile takes effect: nobody would claim the row again.
 
+use crate::postgres::pool::Pool;
 use domain::id::DeliveryId;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -13,7 +13,7 @@ use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn give_back(
-    pool: &PgPool,
+    pool: &Pool,
     claims: &[HeldClaim],
 ) -> Result<Vec<DeliveryId>, StoreError> {
     let endpoints: Vec<Uuid> = claims.iter().map(|claim| claim.endpoint.as_uuid()).collect();

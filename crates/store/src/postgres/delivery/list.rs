@@ -3,8 +3,8 @@
 //! The newest of each endpoint are taken from its indexes and merged, so that the size of other
 //! applications does not matter.
 
+use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
-use sqlx::PgPool;
 
 use crate::delivery::{DeliveryFilter, DeliveryView};
 use crate::postgres::codec::DeliveryRow;
@@ -12,7 +12,7 @@ use crate::postgres::errors::store_error;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn list(
-    pool: &PgPool,
+    pool: &Pool,
     filter: DeliveryFilter,
 ) -> Result<Vec<DeliveryView>, StoreError> {
     let rows = sqlx::query_as!(

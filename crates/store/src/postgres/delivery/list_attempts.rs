@@ -1,8 +1,8 @@
 //! The attempts of a delivery, by number, as far as the delivery counted when it was read.
 
+use crate::postgres::pool::Pool;
 use bytes::Bytes;
 use domain::id::{DeliveryId, EndpointKey};
-use sqlx::PgPool;
 
 use crate::delivery::{AttemptView, Evidence};
 use crate::postgres::codec::{corrupt, count, integer};
@@ -10,7 +10,7 @@ use crate::postgres::errors::store_error;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn list_attempts(
-    pool: &PgPool,
+    pool: &Pool,
     endpoint: EndpointKey,
     delivery: DeliveryId,
     attempts: u32,

@@ -16,7 +16,7 @@ mod record_settled;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::delivery::{Recording, Report};
@@ -28,7 +28,7 @@ const OPERATION: &str = "delivery::record_attempts";
 const COLLISIONS_MAX: u32 = 3;
 
 pub(in crate::postgres) async fn record_attempts(
-    pool: &PgPool,
+    pool: &Pool,
     retention: Duration,
     reports: &[Report],
 ) -> Result<Vec<Recording>, StoreError> {
@@ -47,7 +47,7 @@ pub(in crate::postgres) async fn record_attempts(
 /// Records each report by itself. The first error is answered after all the others are recorded: asked
 /// again, those are recognised.
 async fn record_singly(
-    pool: &PgPool,
+    pool: &Pool,
     retention: Duration,
     reports: &[Report],
 ) -> Result<Vec<Recording>, StoreError> {
@@ -82,7 +82,7 @@ fn parts_without_repeats(reports: &[Report]) -> Vec<&[Report]> {
 }
 
 async fn record_part(
-    pool: &PgPool,
+    pool: &Pool,
     retention: Duration,
     reports: &[Report],
 ) -> Result<Vec<Recording>, StoreError> {

@@ -5,8 +5,8 @@
 
 mod explain;
 
+use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, DeliveryId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::delivery::Replay;
@@ -14,7 +14,7 @@ use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn replay_failed(
-    pool: &PgPool,
+    pool: &Pool,
     application: ApplicationKey,
     delivery: DeliveryId,
 ) -> Result<Replay, StoreError> {

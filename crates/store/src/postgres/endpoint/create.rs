@@ -2,9 +2,9 @@
 //!
 //! An endpoint without a schedule row would never be claimed, silently: one statement writes both.
 
+use crate::postgres::pool::Pool;
 use domain::delivery::lease::lease_for;
 use domain::endpoint::{EndpointName, EventPatterns};
-use sqlx::PgPool;
 
 use crate::endpoint::{EndpointCreation, NewEndpoint};
 use crate::postgres::codec::{EndpointRow, SettingsColumns, millis_i32};
@@ -14,7 +14,7 @@ use crate::secret::seal_new;
 use crate::{StoreError, sealed_headers};
 
 pub(in crate::postgres) async fn create(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     new: &NewEndpoint,
 ) -> Result<EndpointCreation, StoreError> {

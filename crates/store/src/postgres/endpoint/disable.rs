@@ -3,16 +3,16 @@
 //! A 410 from the old URL must not disable an endpoint that has meanwhile got a new one. Locks are
 //! taken in the order endpoint, schedule.
 
+use crate::postgres::pool::Pool;
 use domain::endpoint::DisabledCause;
 use domain::id::EndpointKey;
-use sqlx::PgPool;
 
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn disable(
-    pool: &PgPool,
+    pool: &Pool,
     endpoint: EndpointKey,
     version: i64,
     cause: DisabledCause,

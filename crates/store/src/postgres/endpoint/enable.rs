@@ -1,7 +1,7 @@
 //! Enables an endpoint: it has neither a pause nor a cause for being disabled any more.
 
+use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::endpoint::Endpoint;
@@ -11,7 +11,7 @@ use crate::postgres::retry::after_conflict;
 use crate::sealing::Sealer;
 
 pub(in crate::postgres) async fn enable(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     application: ApplicationKey,
     id: &PublicId,

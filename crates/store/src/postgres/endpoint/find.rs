@@ -1,7 +1,7 @@
 //! The live endpoint of an application with an id.
 
+use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::endpoint::Endpoint;
@@ -10,7 +10,7 @@ use crate::postgres::errors::store_error;
 use crate::sealing::Sealer;
 
 pub(in crate::postgres) async fn find(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     application: ApplicationKey,
     id: &PublicId,

@@ -1,7 +1,7 @@
 //! The live endpoints of an application, newest first.
 
+use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
-use sqlx::PgPool;
 
 use crate::endpoint::Endpoint;
 use crate::postgres::codec::EndpointRow;
@@ -10,7 +10,7 @@ use crate::sealing::Sealer;
 use crate::{Page, StoreError};
 
 pub(in crate::postgres) async fn list(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     application: ApplicationKey,
     page: Page,

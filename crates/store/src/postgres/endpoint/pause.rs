@@ -2,8 +2,8 @@
 //!
 //! The end is reckoned on the clock of the database, and the answer is what was stored.
 
+use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::endpoint::{Endpoint, PAUSED_FOR_GOOD, Pause};
@@ -13,7 +13,7 @@ use crate::postgres::retry::after_conflict;
 use crate::sealing::Sealer;
 
 pub(in crate::postgres) async fn pause(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     application: ApplicationKey,
     id: &PublicId,

@@ -1,8 +1,8 @@
 //! The public half of an endpoint's newest Ed25519 key.
 
+use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 use domain::signing::{Ed25519PublicKey, Ed25519SecretKey, Scheme};
-use sqlx::PgPool;
 
 use crate::endpoint::secret_row;
 use crate::postgres::errors::store_error;
@@ -10,7 +10,7 @@ use crate::sealing::{Sealed, Sealer};
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn read_public_key(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     endpoint: EndpointKey,
 ) -> Result<Option<Ed25519PublicKey>, StoreError> {

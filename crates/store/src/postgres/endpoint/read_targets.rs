@@ -2,8 +2,8 @@
 //!
 //! One statement reads URL, live secrets and version, so that they belong together.
 
+use crate::postgres::pool::Pool;
 use domain::id::{EndpointKey, PublicId};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::endpoint::Target;
@@ -14,7 +14,7 @@ use crate::secret::StoredSecret;
 use crate::{StoreError, sealed_headers};
 
 pub(in crate::postgres) async fn read_targets(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     endpoints: &[EndpointKey],
 ) -> Result<Vec<Target>, StoreError> {

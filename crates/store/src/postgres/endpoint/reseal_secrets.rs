@@ -6,8 +6,8 @@
 
 mod replace;
 
+use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -16,7 +16,7 @@ use crate::sealing::{Sealed, Sealer};
 use crate::secret::{Resealing, StoredSecret};
 
 pub(in crate::postgres) async fn reseal_secrets(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     after: Option<Uuid>,
     limit: u16,

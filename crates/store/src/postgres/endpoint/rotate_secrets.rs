@@ -7,8 +7,8 @@
 
 mod read_current;
 
+use crate::postgres::pool::Pool;
 use domain::signing::may_rotate;
-use sqlx::PgPool;
 
 use crate::postgres::codec::{corrupt, millis};
 use crate::postgres::errors::store_error;
@@ -23,7 +23,7 @@ const TRIES: u32 = 50;
 const OPERATION: &str = "endpoint::rotate_secrets";
 
 pub(in crate::postgres) async fn rotate_secrets(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     new: &NewRotation,
 ) -> Result<Rotation, StoreError> {
@@ -45,7 +45,7 @@ pub(in crate::postgres) async fn rotate_secrets(
 
 /// Answers none if the endpoint is of another version by now.
 async fn rotate_version(
-    pool: &PgPool,
+    pool: &Pool,
     new: &NewRotation,
     [v1, v1a]: &[NewSecret; 2],
     version: i64,

@@ -5,9 +5,9 @@
 //! since it was read is left alone, so no secret that stands beside this version is overlooked when a
 //! new one ends them all. Whatever changes live secrets raises the version.
 
+use crate::postgres::pool::Pool;
 use domain::delivery::lease::lease_for;
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
-use sqlx::PgPool;
 
 use super::find::find;
 use crate::endpoint::{Changed, Endpoint, EndpointChange, EndpointUpdate, secret_row};
@@ -25,7 +25,7 @@ const TRIES: u32 = 50;
 type NewHeaders = Option<Option<Sealed>>;
 
 pub(in crate::postgres) async fn update(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     application: ApplicationKey,
     id: &PublicId,
@@ -58,7 +58,7 @@ pub(in crate::postgres) async fn update(
 
 /// Answers none if the endpoint is of another version by now.
 async fn write(
-    pool: &PgPool,
+    pool: &Pool,
     sealer: &Sealer,
     (key, version): (EndpointKey, i64),
     changed: &Changed,

@@ -5,13 +5,13 @@
 //! rows that it can take. Endpoints are looked at for as long as they own rows, since a submission or
 //! a replay may commit after the deletion.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
-pub(super) async fn cancel_deleted(pool: &PgPool, limit: u32) -> Result<u64, StoreError> {
+pub(super) async fn cancel_deleted(pool: &Pool, limit: u32) -> Result<u64, StoreError> {
     after_conflict(|| async {
         sqlx::query_scalar!(
             r#"-- postgres::maintenance::cancel_deleted

@@ -3,13 +3,13 @@
 //! Only a processing delivery is ever marked: its report and its give-back settle it, and a claim
 //! leaves it alone. So what is left has a lease that is over, which the index on leases finds.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
-pub(super) async fn cancel_requested(pool: &PgPool, limit: u32) -> Result<u64, StoreError> {
+pub(super) async fn cancel_requested(pool: &Pool, limit: u32) -> Result<u64, StoreError> {
     after_conflict(|| async {
         sqlx::query_scalar!(
             r#"-- postgres::maintenance::cancel_requested

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 use time::{Date, OffsetDateTime, UtcOffset};
 
 use crate::StoreError;
@@ -13,10 +13,7 @@ use crate::postgres::undropped::undropped;
 
 const OPERATION: &str = "maintenance::clear_history";
 
-pub(super) async fn clear_history(
-    pool: &PgPool,
-    retention: Duration,
-) -> Result<Cleared, StoreError> {
+pub(super) async fn clear_history(pool: &Pool, retention: Duration) -> Result<Cleared, StoreError> {
     let pool = pool.clone();
     undropped(OPERATION, async move {
         let (now, days) = read_days(&pool).await?;

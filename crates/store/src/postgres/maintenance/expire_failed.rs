@@ -3,13 +3,13 @@
 //! A replay asks that the time is not over, this that it is, both of the locked row: one of the two
 //! takes it.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
-pub(super) async fn expire_failed(pool: &PgPool, limit: u32) -> Result<u64, StoreError> {
+pub(super) async fn expire_failed(pool: &Pool, limit: u32) -> Result<u64, StoreError> {
     after_conflict(|| async {
         sqlx::query_scalar!(
             r#"-- postgres::maintenance::expire_failed

@@ -1,12 +1,12 @@
 //! Forgets idempotency keys whose time is over. One that a submission is about to renew is skipped.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
-pub(super) async fn expire_keys(pool: &PgPool, limit: u32) -> Result<u64, StoreError> {
+pub(super) async fn expire_keys(pool: &Pool, limit: u32) -> Result<u64, StoreError> {
     after_conflict(|| async {
         sqlx::query!(
             r#"-- postgres::maintenance::expire_keys

@@ -6,14 +6,14 @@
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
 pub(super) async fn fail_held(
-    pool: &PgPool,
+    pool: &Pool,
     retention: Duration,
     limit: u32,
 ) -> Result<u64, StoreError> {

@@ -3,14 +3,14 @@
 //! One conditional upsert: of any number of candidates one wins, and only the holder of the current
 //! term keeps it. A lease that is over is anybody's.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::maintenance::Candidacy;
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
 
-pub(super) async fn lead(pool: &PgPool, candidacy: &Candidacy<'_>) -> Result<bool, StoreError> {
+pub(super) async fn lead(pool: &Pool, candidacy: &Candidacy<'_>) -> Result<bool, StoreError> {
     after_conflict(|| async {
         sqlx::query_scalar!(
             r#"-- postgres::maintenance::lead

@@ -5,9 +5,10 @@
 //! So it takes a transaction, which runs on a task that nobody drops: it is committed or rolled back,
 //! also when its caller goes away (sqlx 0.9.0 leaves a cancelled one open, its issue 4393).
 
+use crate::postgres::pool::Pool;
 use domain::delivery::lease::LEASE_MARGIN;
 use domain::id::EndpointKey;
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -20,7 +21,7 @@ use crate::postgres::undropped::undropped;
 const OPERATION: &str = "maintenance::recount_slots";
 
 pub(super) async fn recount_slots(
-    pool: &PgPool,
+    pool: &Pool,
     after: Option<EndpointKey>,
     limit: u32,
 ) -> Result<Recount, StoreError> {

@@ -1,12 +1,12 @@
 //! Ends a term before its lease does. Whoever was superseded ends nothing.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 
-pub(super) async fn resign(pool: &PgPool, token: Uuid) -> Result<(), StoreError> {
+pub(super) async fn resign(pool: &Pool, token: Uuid) -> Result<(), StoreError> {
     sqlx::query!(
         "-- postgres::maintenance::resign
         DELETE FROM fencepost.leaders WHERE role = 'maintenance' AND token = $1",

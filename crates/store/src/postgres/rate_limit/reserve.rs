@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::postgres::codec::{count, integer, millis};
 use crate::postgres::errors::store_error;
@@ -19,7 +19,7 @@ use crate::rate_limit::{Reservation, Reserved, rounds};
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn reserve(
-    pool: &PgPool,
+    pool: &Pool,
     reservations: &[Reservation],
 ) -> Result<Vec<Reserved>, StoreError> {
     let mut answers = vec![None; reservations.len()];
@@ -35,7 +35,7 @@ pub(in crate::postgres) async fn reserve(
     Ok(answers.into_iter().flatten().collect())
 }
 
-async fn reserve_round(pool: &PgPool, asked: &[&Reservation]) -> Result<Vec<Reserved>, StoreError> {
+async fn reserve_round(pool: &Pool, asked: &[&Reservation]) -> Result<Vec<Reserved>, StoreError> {
     let limiters: Vec<i16> = asked.iter().map(|r| codes::of_limiter(r.limiter)).collect();
     let subjects: Vec<String> = asked.iter().map(|r| r.subject.clone()).collect();
     let windows_ms: Vec<i64> = asked.iter().map(|r| millis(r.limit.window())).collect();

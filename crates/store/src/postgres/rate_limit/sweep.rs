@@ -4,12 +4,12 @@
 //! window is over. Were the row gone by then, it would find a fresh counter. So a counter outlives its
 //! window by more than any statement may take.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 
-pub(in crate::postgres) async fn sweep(pool: &PgPool, batch: u32) -> Result<u64, StoreError> {
+pub(in crate::postgres) async fn sweep(pool: &Pool, batch: u32) -> Result<u64, StoreError> {
     sqlx::query!(
         "-- postgres::rate_limit::sweep
         WITH over AS MATERIALIZED (

@@ -1,11 +1,11 @@
 //! Compares the schema with this build.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use crate::postgres::errors::store_error;
 use crate::{SCHEMA_VERSION, StoreError};
 
-pub(in crate::postgres) async fn check(pool: &PgPool) -> Result<(), StoreError> {
+pub(in crate::postgres) async fn check(pool: &Pool) -> Result<(), StoreError> {
     let row = sqlx::query!(
         "-- postgres::schema::check
         SELECT version, compatible_from FROM fencepost.schema_version",

@@ -12,7 +12,9 @@ use crate::postgres::errors::sqlstate;
 pub(in crate::postgres) use drop_day::{Dropping, drop_day, read_days};
 pub(in crate::postgres) use make::{ensure, ensure_ahead, ensure_of};
 
-const PARENTS: [&str; 3] = ["submissions", "settled_deliveries", "attempts"];
+/// Submissions last: what is accepted on a day can then be recorded and settled on that day too, even if
+/// this was interrupted in between.
+const PARENTS: [&str; 3] = ["attempts", "settled_deliveries", "submissions"];
 /// Partitions exist from so many days back …
 pub(in crate::postgres) const DAYS_BACK: i64 = 2;
 /// … to so many days ahead.

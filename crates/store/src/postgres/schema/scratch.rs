@@ -1,5 +1,7 @@
 //! A database beside the one named, for a demonstration or a proof.
 
+use std::fmt;
+
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use crate::StoreError;
@@ -7,12 +9,19 @@ use crate::postgres::errors::store_error;
 use crate::postgres::pool::connect_options;
 
 /// A scratch database that exists until it is dropped with [`drop_scratch`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ScratchDatabase {
     /// Its address. It carries the password of the address that it was made from.
     pub url: String,
     name: String,
     made_from: String,
+}
+
+impl fmt::Debug for ScratchDatabase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Both addresses may carry a password.
+        f.debug_struct("ScratchDatabase").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl ScratchDatabase {

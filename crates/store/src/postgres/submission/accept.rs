@@ -17,7 +17,7 @@ pub(super) mod read_winners;
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use self::read_winners::Winner;
 use crate::StoreError;
@@ -30,7 +30,7 @@ const OPERATION: &str = "submission::accept";
 const ROUNDS: u32 = 3;
 
 pub(in crate::postgres) async fn accept(
-    pool: &PgPool,
+    pool: &Pool,
     window: Duration,
     submissions: &[NewSubmission],
 ) -> Result<Vec<Acceptance>, StoreError> {
@@ -56,7 +56,7 @@ pub(in crate::postgres) async fn accept(
 }
 
 async fn accept_alone(
-    pool: &PgPool,
+    pool: &Pool,
     window: Duration,
     submission: &NewSubmission,
 ) -> Result<Acceptance, StoreError> {
@@ -74,7 +74,7 @@ pub(super) fn is_lock_timeout(error: &sqlx::Error) -> bool {
 }
 
 async fn accept_together(
-    pool: &PgPool,
+    pool: &Pool,
     window: Duration,
     submissions: &[&NewSubmission],
 ) -> Result<Vec<Acceptance>, sqlx::Error> {
@@ -111,7 +111,7 @@ async fn accept_together(
 
 /// Answers those whose key is taken, and returns which have to be tried again.
 async fn answer_losers(
-    pool: &PgPool,
+    pool: &Pool,
     losers: &[(usize, &NewSubmission)],
     answers: &mut [Option<Acceptance>],
 ) -> Result<Vec<usize>, sqlx::Error> {

@@ -1,7 +1,7 @@
 //! A submission of an application.
 
+use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, SubmissionId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::postgres::codec::SubmissionRow;
@@ -9,7 +9,7 @@ use crate::postgres::errors::store_error;
 use crate::submission::Submission;
 
 pub(in crate::postgres) async fn find(
-    pool: &PgPool,
+    pool: &Pool,
     application: ApplicationKey,
     id: SubmissionId,
 ) -> Result<Option<Submission>, StoreError> {

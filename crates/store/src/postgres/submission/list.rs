@@ -3,8 +3,8 @@
 //! The newest of each endpoint are taken from its index and merged, so that the size of other
 //! applications does not matter.
 
+use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::postgres::codec::SubmissionRow;
@@ -12,7 +12,7 @@ use crate::postgres::errors::store_error;
 use crate::submission::{Submission, SubmissionFilter};
 
 pub(in crate::postgres) async fn list(
-    pool: &PgPool,
+    pool: &Pool,
     filter: SubmissionFilter,
 ) -> Result<Vec<Submission>, StoreError> {
     sqlx::query_as!(

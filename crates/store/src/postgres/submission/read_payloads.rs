@@ -1,16 +1,16 @@
 //! The payloads of claimed deliveries. The caller bounds the sum of their lengths, which the claim
 //! told.
 
+use crate::postgres::pool::Pool;
 use bytes::Bytes;
 use domain::id::{EndpointKey, SubmissionId};
-use sqlx::PgPool;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 use crate::submission::Payload;
 
 pub(in crate::postgres) async fn read_payloads(
-    pool: &PgPool,
+    pool: &Pool,
     submissions: &[(EndpointKey, SubmissionId)],
 ) -> Result<Vec<Payload>, StoreError> {
     let endpoints: Vec<_> = submissions.iter().map(|(endpoint, _)| endpoint.as_uuid()).collect();

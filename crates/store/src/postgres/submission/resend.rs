@@ -10,8 +10,8 @@ mod copy;
 
 use std::time::Duration;
 
+use crate::postgres::pool::Pool;
 use domain::id::{EndpointKey, SubmissionId};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use self::copy::Copied;
@@ -27,7 +27,7 @@ const OPERATION: &str = "submission::resend";
 const ROUNDS: u32 = 3;
 
 pub(in crate::postgres) async fn resend(
-    pool: &PgPool,
+    pool: &Pool,
     window: Duration,
     resend: &NewResend,
 ) -> Result<Resend, StoreError> {
@@ -44,7 +44,7 @@ pub(in crate::postgres) async fn resend(
 }
 
 async fn try_resend(
-    pool: &PgPool,
+    pool: &Pool,
     window: Duration,
     resend: &NewResend,
 ) -> Result<Resend, sqlx::Error> {
@@ -107,7 +107,7 @@ impl Source {
     }
 }
 
-async fn find(pool: &PgPool, resend: &NewResend) -> Result<Option<Source>, sqlx::Error> {
+async fn find(pool: &Pool, resend: &NewResend) -> Result<Option<Source>, sqlx::Error> {
     let row = sqlx::query!(
         r#"-- postgres::submission::resend::find
         SELECT q.endpoint AS "endpoint!", e.id AS endpoint_id, q.submission AS "submission!",

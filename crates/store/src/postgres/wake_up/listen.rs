@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 use sqlx::postgres::PgListener;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -28,8 +28,8 @@ const QUIET: Duration = Duration::from_mins(1);
 
 /// `listening` is a pool of one connection for this, `telling` is where the test goes out.
 pub(in crate::postgres) async fn listen(
-    listening: &PgPool,
-    telling: &PgPool,
+    listening: &sqlx::PgPool,
+    telling: &Pool,
     signal: &DueSignal,
 ) -> Result<Listening, StoreError> {
     let failed = |error| store_error(OPERATION, error);
@@ -61,7 +61,7 @@ pub(in crate::postgres) async fn listen(
 /// Whether the listener is seen on a backend that another connection uses too. `false` is no proof.
 async fn shares_its_backend(
     listener: &mut PgListener,
-    telling: &PgPool,
+    telling: &Pool,
 ) -> Result<bool, sqlx::Error> {
     let before = backend_pid(&mut *listener).await?;
     // Held, so that a pooler has to find another backend for the listener.
@@ -107,7 +107,7 @@ fn raise(signal: &DueSignal, payload: &str) {
 /// Tells itself something. `None` if it hears it.
 async fn test(
     listener: &mut PgListener,
-    telling: &PgPool,
+    telling: &Pool,
     own_channel: &str,
     signal: &DueSignal,
 ) -> Result<Option<Listening>, StoreError> {

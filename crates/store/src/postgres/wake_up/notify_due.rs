@@ -1,21 +1,18 @@
 //! Tells listening workers that something is due: a statement of its own, after the commit, so that
 //! no transaction of a caller carries it. The channel stands in `wake_up.rs`.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use super::CHANNEL;
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 
 /// `payload` says who tells it.
-pub(in crate::postgres) async fn notify_due(
-    pool: &PgPool,
-    payload: &str,
-) -> Result<(), StoreError> {
+pub(in crate::postgres) async fn notify_due(pool: &Pool, payload: &str) -> Result<(), StoreError> {
     notify(pool, CHANNEL, payload).await
 }
 
-pub(super) async fn notify(pool: &PgPool, channel: &str, payload: &str) -> Result<(), StoreError> {
+pub(super) async fn notify(pool: &Pool, channel: &str, payload: &str) -> Result<(), StoreError> {
     sqlx::query!(
         "-- postgres::wake_up::notify_due
         SELECT pg_notify($1, $2)",

@@ -1,6 +1,6 @@
 //! Why a key was not revoked, as far as that can be seen afterwards.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -8,7 +8,7 @@ use crate::api_key::Revocation;
 use crate::postgres::errors::store_error;
 
 pub(super) async fn explain(
-    pool: &PgPool,
+    pool: &Pool,
     application: Option<Uuid>,
     id: Uuid,
 ) -> Result<Revocation, StoreError> {

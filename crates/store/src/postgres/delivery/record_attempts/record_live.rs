@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use super::columns::Columns;
 use crate::delivery::{Recording, Report};
@@ -19,7 +19,7 @@ use crate::postgres::codec::count;
 /// Answers none for a delivery that it did not find.
 #[expect(clippy::too_many_lines, reason = "it is one statement")]
 pub(super) async fn record_live(
-    pool: &PgPool,
+    pool: &Pool,
     retention: Duration,
     reports: &[&Report],
 ) -> Result<Vec<Option<Recording>>, sqlx::Error> {

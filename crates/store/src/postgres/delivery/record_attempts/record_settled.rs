@@ -3,7 +3,7 @@
 //! The settled rows are found by a join, which leaves out the partitions of other days at run time;
 //! `= ANY` would probe them all under a generic plan.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 
 use super::columns::Columns;
 use crate::delivery::{Recording, Report};
@@ -11,7 +11,7 @@ use crate::postgres::codec::count;
 
 /// Answers none for a delivery that it did not find.
 pub(super) async fn record_settled(
-    pool: &PgPool,
+    pool: &Pool,
     reports: &[&Report],
 ) -> Result<Vec<Option<Recording>>, sqlx::Error> {
     let c = Columns::of(reports);

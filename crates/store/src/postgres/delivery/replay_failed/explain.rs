@@ -1,8 +1,8 @@
 //! Why a delivery was not replayed, as far as that can be seen afterwards.
 
+use crate::postgres::pool::Pool;
 use domain::delivery::{CancelReason, StateName};
 use domain::id::{ApplicationKey, DeliveryId};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::delivery::Replay;
@@ -11,7 +11,7 @@ use crate::postgres::errors::store_error;
 use crate::{StoreError, codes};
 
 pub(super) async fn explain(
-    pool: &PgPool,
+    pool: &Pool,
     application: ApplicationKey,
     delivery: DeliveryId,
 ) -> Result<Replay, StoreError> {

@@ -1,6 +1,6 @@
 //! Replaces sealed secrets that are still as they were read. Answers how many.
 
-use sqlx::PgPool;
+use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -10,7 +10,7 @@ use crate::sealing::Sealed;
 use crate::secret::StoredSecret;
 
 pub(super) async fn replace(
-    pool: &PgPool,
+    pool: &Pool,
     replacements: Vec<(StoredSecret, Sealed)>,
 ) -> Result<u32, StoreError> {
     let mut ids: Vec<Uuid> = Vec::new();

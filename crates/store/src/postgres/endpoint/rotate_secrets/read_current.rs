@@ -1,10 +1,10 @@
 //! What a rotation is decided on: which schemes the endpoint signs by, how many secrets are live,
 //! and of which version of the configuration that is true.
 
+use crate::postgres::pool::Pool;
 use domain::endpoint::SigningSchemes;
 use domain::id::EndpointKey;
 use domain::signing::LiveSecrets;
-use sqlx::PgPool;
 
 use crate::postgres::codec::corrupt;
 use crate::postgres::errors::store_error;
@@ -17,7 +17,7 @@ pub(super) struct Current {
 }
 
 pub(super) async fn read_current(
-    pool: &PgPool,
+    pool: &Pool,
     endpoint: EndpointKey,
 ) -> Result<Option<Current>, StoreError> {
     let row = sqlx::query!(

@@ -11,7 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
+use crate::postgres::pool::Pool;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use time::{Date, Duration};
 
 use super::{lower_bound, name_of, parse_name};
@@ -46,7 +47,7 @@ pub(in crate::postgres) enum Dropping {
 
 /// The days that have tables, with the instant of the database's clock.
 pub(in crate::postgres) async fn read_days(
-    pool: &PgPool,
+    pool: &Pool,
 ) -> Result<(time::OffsetDateTime, BTreeMap<Date, Tables>), StoreError> {
     let rows = sqlx::query!(
         r#"-- postgres::schema::partitions::drop_day::read_days

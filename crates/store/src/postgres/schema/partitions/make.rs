@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
+use crate::postgres::pool::Pool;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use time::{Date, Duration};
 use uuid::Uuid;
 
@@ -22,13 +23,13 @@ pub(in crate::postgres) async fn ensure(connection: &mut PgConnection) -> Result
 }
 
 /// The same, on a connection of the pool.
-pub(in crate::postgres) async fn ensure_ahead(pool: &PgPool) -> Result<(), StoreError> {
+pub(in crate::postgres) async fn ensure_ahead(pool: &Pool) -> Result<(), StoreError> {
     ensure_in_pool(pool, None).await
 }
 
 /// Makes the partitions in which these ids lie, as far as they are of the days from 2 back to 14
 /// ahead. Answers whether it was done: if not, the log says why.
-pub(in crate::postgres) async fn ensure_of(pool: &PgPool, ids: &[Uuid]) -> bool {
+pub(in crate::postgres) async fn ensure_of(pool: &Pool, ids: &[Uuid]) -> bool {
     let days: BTreeSet<Date> = ids.iter().copied().filter_map(day_of).collect();
     tracing::warn!(?days, "a partition is missing and is made now; does no worker do upkeep?");
     match ensure_in_pool(pool, Some(days)).await {
@@ -40,7 +41,7 @@ pub(in crate::postgres) async fn ensure_of(pool: &PgPool, ids: &[Uuid]) -> bool 
     }
 }
 
-async fn ensure_in_pool(pool: &PgPool, only: Option<BTreeSet<Date>>) -> Result<(), StoreError> {
+async fn ensure_in_pool(pool: &Pool, only: Option<BTreeSet<Date>>) -> Result<(), StoreError> {
     let pool = pool.clone();
     undropped(OPERATION, async move {
         let made = async {

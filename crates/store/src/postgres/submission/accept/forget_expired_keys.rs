@@ -1,13 +1,13 @@
 //! Deletes keys whose time is over. One that somebody renewed in between stays.
 
+use crate::postgres::pool::Pool;
 use domain::submission::IdempotencyKey;
-use sqlx::PgPool;
 
 use crate::postgres::retry::after_conflict;
 use crate::submission::NewSubmission;
 
 pub(in crate::postgres::submission) async fn forget_expired_keys(
-    pool: &PgPool,
+    pool: &Pool,
     batch: &[&NewSubmission],
 ) -> Result<(), sqlx::Error> {
     let scopes: Vec<_> = batch.iter().map(|s| s.endpoint.as_uuid()).collect();

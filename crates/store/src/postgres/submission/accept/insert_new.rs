@@ -10,8 +10,8 @@
 
 use std::time::Duration;
 
+use crate::postgres::pool::Pool;
 use domain::submission::{EventType, IdempotencyKey};
-use sqlx::PgPool;
 use time::OffsetDateTime;
 
 use crate::postgres::codec::integer;
@@ -25,7 +25,7 @@ pub(super) enum Inserted {
 }
 
 pub(super) async fn insert_new(
-    pool: &PgPool,
+    pool: &Pool,
     window: Duration,
     batch: &[&NewSubmission],
 ) -> Result<Vec<Inserted>, sqlx::Error> {

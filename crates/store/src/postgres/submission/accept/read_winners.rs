@@ -1,8 +1,8 @@
 //! Reads what taken keys stand for: in a statement of its own, whose snapshot sees the winners.
 
+use crate::postgres::pool::Pool;
 use domain::id::SubmissionId;
 use domain::submission::IdempotencyKey;
-use sqlx::PgPool;
 
 use crate::postgres::codec;
 use crate::submission::{Accepted, NewSubmission};
@@ -20,7 +20,7 @@ pub(in crate::postgres::submission) enum Winner {
 }
 
 pub(in crate::postgres::submission) async fn read_winners(
-    pool: &PgPool,
+    pool: &Pool,
     batch: &[&NewSubmission],
 ) -> Result<Vec<Winner>, sqlx::Error> {
     let scopes: Vec<_> = batch.iter().map(|s| s.endpoint.as_uuid()).collect();

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
+use crate::postgres::pool::Pool;
 use domain::id::SubmissionId;
 use domain::submission::IdempotencyKey;
-use sqlx::PgPool;
 use time::OffsetDateTime;
 
 use crate::submission::NewSubmission;
@@ -22,7 +22,7 @@ pub(super) enum Copied {
 
 /// `keyed` has the new ids, and the key with what it stands for.
 pub(super) async fn copy(
-    pool: &PgPool,
+    pool: &Pool,
     window: Duration,
     keyed: &NewSubmission,
     original: SubmissionId,

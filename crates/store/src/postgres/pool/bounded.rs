@@ -1,0 +1,156 @@
+//! A pool whose statements end, whatever the network does.
+//!
+//! A server that dies without a word (fenced, unplugged, behind a router that forgot the connection)
+//! leaves a client waiting for an answer that never comes: `statement_timeout` lives on that server, and
+//! the driver sets no time limit of its own. So each statement has one here. A statement that was not
+//! answered in time, or whose caller went away, takes its connection with it: a connection in the middle
+//! of a statement is of no use to the next caller, and asking it whether it still lives could take for ever.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlStr, Transaction};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
+use crate::postgres::errors::sqlstate_of;
+
+/// How long a statement may take here, beyond which the server is taken for dead. Longer than the 10 s
+/// that the server itself allows, so that a living one speaks first.
+pub(super) const STATEMENT_DEADLINE: Duration = Duration::from_secs(15);
+
+/// A pool of connections, each statement on which ends within a bound.
+#[derive(Clone)]
+pub(in crate::postgres) struct Pool {
+    connections: PgPool,
+    deadline: Duration,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    pub(super) fn new(connections: PgPool, deadline: Duration) -> Self {
+        Self { connections, deadline }
+    }
+
+    /// A connection for more than one statement. What runs on it is bounded by the server alone, so it
+    /// is for maintenance, which nobody waits for.
+    pub(in crate::postgres) async fn acquire(&self) -> Result<PoolConnection<Postgres>, Error> {
+        self.connections.acquire().await
+    }
+
+    /// A transaction, for maintenance like [`acquire`](Self::acquire). It must run in a task that is
+    /// never dropped: the driver may leave it open on its connection otherwise.
+    pub(in crate::postgres) async fn begin(&self) -> Result<Transaction<'static, Postgres>, Error> {
+        self.connections.begin().await
+    }
+
+    async fn session(&self) -> Result<Session, Error> {
+        Ok(Session { connection: self.connections.acquire().await?, answered: false })
+    }
+}
+
+/// A connection that is closed, not returned, unless its statement was answered.
+struct Session {
+    connection: PoolConnection<Postgres>,
+    answered: bool,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+impl Session {
+    /// Ends the statement that this outcome is of.
+    fn end<T>(mut self, outcome: Result<Result<T, Error>, Elapsed>) -> Result<T, Error> {
+        let answer = outcome.map_err(|_| {
+            let silent = "the database did not answer in time";
+            Error::Io(io::Error::new(io::ErrorKind::TimedOut, silent))
+        })?;
+        self.answered = !answer.as_ref().is_err_and(ends_the_session);
+        answer
+    }
+}
+
+/// Whether an error says that this session will go on failing: it is on a server that became a standby
+/// (25006), or its prepared statements are gone (26000).
+fn ends_the_session(error: &Error) -> bool {
+    matches!(sqlstate_of(error).as_deref(), Some("25006" | "26000"))
+}
+
+impl<'p> Executor<'p> for &'p Pool {
+    type Database = Postgres;
+
+    /// Answers when all rows are there: no statement of ours has more than a few hundred.
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let all = async move {
+            let mut session = self.session().await?;
+            let rows = session.connection.fetch_many(query).try_collect::<Vec<_>>();
+            let outcome = timeout(self.deadline, rows).await;
+            session.end(outcome)
+        };
+        stream::once(all)
+            .map_ok(|rows| stream::iter(rows.into_iter().map(Ok)))
+            .try_flatten()
+            .boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        Box::pin(async move {
+            let mut session = self.session().await?;
+            let outcome = timeout(self.deadline, session.connection.fetch_optional(query)).await;
+            session.end(outcome)
+        })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        text: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(async move {
+            let mut session = self.session().await?;
+            let preparing = session.connection.prepare_with(text, parameters);
+            let outcome = timeout(self.deadline, preparing).await;
+            session.end(outcome)
+        })
+    }
+
+    fn describe<'e>(self, text: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(async move {
+            let mut session = self.session().await?;
+            let outcome = timeout(self.deadline, session.connection.describe(text)).await;
+            session.end(outcome)
+        })
+    }
+}
