@@ -215,8 +215,11 @@ async fn create_endpoints(store: &Arc<dyn Store>, receiver: &Receiver) -> anyhow
             id: PublicId::parse(&format!("endpoint-{number}"))?,
             url: DestinationUrl::parse(&receiver.url(&format!("/{number}")), &policy)?,
             name: None,
+            event_types: None,
+            headers: domain::endpoint::CustomHeaders::default(),
             settings: EndpointSettings::new(settings)?,
             secret: SigningSecret::from_slice(&[3; 32])?,
+            ed25519: store::secret::generate_ed25519()?,
         };
         match store.create_endpoint(&new).await? {
             EndpointCreation::Created(_) => {}

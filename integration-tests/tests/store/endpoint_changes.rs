@@ -111,7 +111,7 @@ async fn every_field_is_stored_and_a_change_leaves_what_it_does_not_name(
     assert_eq!(changed.event_types.as_deref(), Some(&["user.*".to_owned()][..]));
     let listed =
         db.store.list_endpoints(DEFAULT_APPLICATION_KEY, store::Page { limit: 9, before: None });
-    assert_eq!(listed.await?, [changed.clone()]);
+    assert_eq!(listed.await?, std::slice::from_ref(&changed));
 
     let (same, _) = update(&db, &created, &EndpointChange::default()).await?;
     assert_eq!(same, changed, "nothing was asked for");

@@ -14,6 +14,10 @@ const ALONE: &[(&str, &str)] = &[
         "crates/store/src/postgres/delivery/record_attempts/columns.rs",
         "reports as arrays: on SQLite a report is bound by itself",
     ),
+    (
+        "crates/store/src/postgres/pool/bounded.rs",
+        "SQLite is a file of this machine: no statement waits for a network",
+    ),
     ("crates/store/src/postgres/retry.rs", "SQLite has one writer: no deadlock, nothing to repeat"),
     ("crates/store/src/postgres/schema/partitions.rs", "SQLite has no partitions"),
     ("crates/store/src/postgres/schema/partitions/drop_day.rs", "SQLite has no partitions"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use domain::id::SubmissionId;
+use domain::submission::IdempotencyKey;
 use sqlx::PgConnection;
 use store::endpoint::Endpoint;
 use store::submission::{Acceptance, NewSubmission};
@@ -24,7 +25,7 @@ async fn hold_key(
         values ($1, $2, $3, $4, array[$5], now(), now() + interval '1 day')",
     )
     .bind(endpoint.key.as_uuid())
-    .bind(held.idempotency_key.as_ref().map(|key| key.as_str()))
+    .bind(held.idempotency_key.as_ref().map(IdempotencyKey::as_str))
     .bind(held.fingerprint.as_bytes().as_slice())
     .bind(held.id.as_uuid())
     .bind(held.delivery.as_uuid())
