@@ -10,6 +10,7 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, He
 use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpMessage, HttpRequest};
 
+use crate::fields::Fields;
 use crate::problem::{Code, Extension, Problem};
 
 /// What a body may be.
@@ -47,12 +48,45 @@ pub(crate) async fn read_json(
     payload: Payload,
     limit: BodyLimit,
 ) -> Result<Bytes, Problem> {
-    if request.headers().get_all(CONTENT_TYPE).count() != 1
-        || !request.content_type().eq_ignore_ascii_case("application/json")
-    {
+    if !is_declared_json(request) {
         return Err(Problem::new(Code::ContentTypeUnsupported));
     }
     read(request, payload, limit).await
+}
+
+/// Reads the body of a request that need not have one. With one, it must be declared as
+/// `application/json`.
+pub(crate) async fn read_optional_json(
+    request: &HttpRequest,
+    payload: Payload,
+    limit: BodyLimit,
+) -> Result<Option<Bytes>, Problem> {
+    let body = read(request, payload, limit).await?;
+    if body.is_empty() {
+        return Ok(None);
+    }
+    if is_declared_json(request) {
+        Ok(Some(body))
+    } else {
+        Err(Problem::new(Code::ContentTypeUnsupported))
+    }
+}
+
+/// Reads the body of a request that asks for nothing in it: none, or an object without members.
+pub(crate) async fn read_no_fields(
+    request: &HttpRequest,
+    payload: Payload,
+    limit: BodyLimit,
+) -> Result<(), Problem> {
+    match read_optional_json(request, payload, limit).await? {
+        None => Ok(()),
+        Some(body) => Fields::of_body(&body)?.finish(Some(())),
+    }
+}
+
+fn is_declared_json(request: &HttpRequest) -> bool {
+    request.headers().get_all(CONTENT_TYPE).count() == 1
+        && request.content_type().eq_ignore_ascii_case("application/json")
 }
 
 fn too_large(limit: BodyLimit) -> Problem {

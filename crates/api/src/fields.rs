@@ -29,6 +29,25 @@ pub(crate) trait Fault {
     fn message(&self) -> String;
 }
 
+/// A refusal in a form of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    code: &'static str,
+    message: Cow<'static, str>,
+}
+
+impl Refusal {
+    /// That rule is broken.
+    pub(crate) fn new(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// The rule that a parser names.
+    pub(crate) fn of(fault: &impl Fault) -> Self {
+        Self::new(fault.code(), fault.message())
+    }
+}
+
 /// The fields that a request gave and nobody has taken yet, and what is wrong so far.
 #[derive(Debug)]
 pub(crate) struct Fields {
@@ -112,6 +131,46 @@ impl Fields {
         self.optional(name, parse)
     }
 
+    /// Takes a value that may be absent, but not null. `None` also if it is refused.
+    pub(crate) fn value<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&Value) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        let taken = self.nullable(name, parse)?;
+        if taken.is_none() {
+            self.refuse(name, "field_not_nullable", "must not be null");
+        }
+        taken
+    }
+
+    /// Takes a value that may be absent, or null, which is the inner `None`. The outer one also if it
+    /// is refused.
+    #[expect(clippy::option_option, reason = "absent, null and given are three things")]
+    pub(crate) fn nullable<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&Value) -> Result<T, Refusal>,
+    ) -> Option<Option<T>> {
+        match self.given.remove(name)? {
+            Value::Null => Some(None),
+            value => match parse(&value) {
+                Ok(value) => Some(Some(value)),
+                Err(Refusal { code, message }) => {
+                    self.refuse(name, code, message);
+                    None
+                }
+            },
+        }
+    }
+
+    /// Refuses a field that answers show and a request must not give.
+    pub(crate) fn refuse_read_only(&mut self, name: &'static str, why: &'static str) {
+        if self.given.remove(name).is_some() {
+            self.refuse(name, "field_read_only", why);
+        }
+    }
+
     /// What was made of the fields, unless something is wrong with them or some are left over.
     pub(crate) fn finish<T>(mut self, made: Option<T>) -> Result<T, Problem> {
         for name in std::mem::take(&mut self.given).into_keys() {
@@ -123,7 +182,8 @@ impl Fields {
         }
     }
 
-    fn refuse(
+    /// Notes what is wrong with a field.
+    pub(crate) fn refuse(
         &mut self,
         name: impl Into<Cow<'static, str>>,
         code: &'static str,

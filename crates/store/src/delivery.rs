@@ -68,6 +68,8 @@ pub enum Standing {
     Empty,
     /// All its in-flight slots are taken.
     AtCap,
+    /// All that its rate allows in this window was claimed. It is due again when the next one begins.
+    Limited,
     /// It is paused, disabled, deleted or unknown.
     Closed,
 }

@@ -303,6 +303,8 @@ impl Dispatcher {
                     self.ring.add(endpoint);
                 }
             }
+            // Until its next window begins, no look finds it.
+            Standing::Limited => {}
             Standing::Empty | Standing::Closed => {
                 self.swept.remove(&endpoint);
             }

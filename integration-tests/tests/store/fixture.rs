@@ -233,6 +233,11 @@ impl Fixture {
         forward!(self.shift("lapse_since", delivery, Duration::from_hours(25)))
     }
 
+    /// Moves the endpoint's rate window two days into the past.
+    pub(crate) async fn end_rate_window(&self, endpoint: &Endpoint) -> anyhow::Result<()> {
+        forward!(self.end_rate_window(endpoint.key))
+    }
+
     pub(crate) async fn expire_key(&self, key: &str) -> anyhow::Result<()> {
         forward!(self.expire_key(key))
     }

@@ -26,6 +26,7 @@ macro_rules! on_both_stores {
 mod accept;
 mod cancel;
 mod claim;
+mod delivery_rate;
 mod endpoint_changes;
 mod endpoints;
 mod erase;

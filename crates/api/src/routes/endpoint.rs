@@ -1,12 +1,21 @@
 //! Endpoints.
 
 mod create;
+mod delete;
+mod enable;
+mod fields;
 mod get;
 mod list;
+mod pause;
 mod rotate;
+mod update;
 
-use domain::endpoint::DisabledCause;
+use std::collections::BTreeMap;
+
+use domain::duration;
+use domain::endpoint::{DisabledCause, REDACTED};
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
+use domain::rate_limit::RateLimit;
 use serde::Serialize;
 use store::api_key::Role;
 use store::endpoint::Endpoint;
@@ -26,6 +35,10 @@ pub(super) fn calls() -> Vec<Call> {
             Access::Key(Role::Admin),
             rotate::rotate,
         ),
+        Call::patch("/v1/endpoints/{endpoint_id}", Access::Key(Role::Admin), update::update),
+        Call::delete("/v1/endpoints/{endpoint_id}", Access::Key(Role::Admin), delete::delete),
+        Call::post("/v1/endpoints/{endpoint_id}/enable", Access::Key(Role::Admin), enable::enable),
+        Call::post("/v1/endpoints/{endpoint_id}/pause", Access::Key(Role::Admin), pause::pause),
     ]
 }
 
@@ -35,20 +48,75 @@ struct EndpointBody {
     id: String,
     url: String,
     name: Option<String>,
+    event_types: Option<Vec<String>>,
+    /// The values are never shown. Null where the headers cannot be unsealed with the keys at hand.
+    headers: Option<BTreeMap<String, &'static str>>,
     enabled: bool,
     disabled_cause: Option<&'static str>,
+    paused_until: Option<Instant>,
+    deadline: String,
+    connect_deadline: String,
+    retry_schedule: Vec<String>,
+    overload_floor: String,
+    final_statuses: Vec<u16>,
+    in_flight_max: u16,
+    delivery_rate: Option<RateBody>,
+    ingest_rate: RateBody,
+    signing: &'static str,
+    public_ingest: bool,
+    version: i64,
     created_at: Instant,
+    updated_at: Instant,
+}
+
+/// A rate as it is answered.
+#[derive(Debug, Serialize)]
+struct RateBody {
+    limit: u32,
+    window: String,
+}
+
+impl From<RateLimit> for RateBody {
+    fn from(rate: RateLimit) -> Self {
+        Self { limit: rate.units(), window: duration::render(rate.window()) }
+    }
 }
 
 impl From<Endpoint> for EndpointBody {
     fn from(endpoint: Endpoint) -> Self {
+        let settings = endpoint.settings;
+        let headers = endpoint.headers.inspect_err(|why| {
+            tracing::warn!(endpoint.id = endpoint.id.as_str(), why, "headers cannot be shown");
+        });
+        let redacted = |names: Vec<String>| names.into_iter().map(|it| (it, REDACTED)).collect();
         Self {
             id: endpoint.id.as_str().to_owned(),
             url: endpoint.url,
             name: endpoint.name,
+            event_types: endpoint.event_types,
+            headers: headers.ok().map(redacted),
             enabled: endpoint.disabled.is_none(),
             disabled_cause: endpoint.disabled.map(DisabledCause::as_str),
+            paused_until: endpoint.paused_until.map(Instant),
+            deadline: duration::render(settings.deadline()),
+            connect_deadline: duration::render(settings.connect_deadline()),
+            retry_schedule: settings
+                .retry_schedule()
+                .delays()
+                .iter()
+                .copied()
+                .map(duration::render)
+                .collect(),
+            overload_floor: duration::render(settings.overload_floor()),
+            final_statuses: settings.final_statuses().to_vec(),
+            in_flight_max: settings.in_flight_max(),
+            delivery_rate: settings.delivery_rate().map(RateBody::from),
+            ingest_rate: settings.ingest_rate().into(),
+            signing: settings.signing().as_str(),
+            public_ingest: settings.public_ingest(),
+            version: endpoint.version,
             created_at: Instant(endpoint.created_at),
+            updated_at: Instant(endpoint.updated_at),
         }
     }
 }

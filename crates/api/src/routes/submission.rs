@@ -5,6 +5,7 @@ mod erase;
 mod get;
 mod list;
 mod payload;
+mod ping;
 
 use domain::id::{ApplicationKey, DeliveryId, SubmissionId};
 use serde::Serialize;
@@ -18,6 +19,7 @@ use crate::problem::{Code, Problem};
 
 pub(super) fn calls() -> Vec<Call> {
     vec![
+        Call::post("/v1/endpoints/{endpoint_id}/ping", Access::Key(Role::Publish), ping::ping),
         Call::post(
             "/v1/endpoints/{endpoint_id}/submissions",
             Access::Key(Role::Publish),

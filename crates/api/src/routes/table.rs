@@ -76,7 +76,6 @@ impl Call {
     }
 
     /// `PATCH`.
-    #[allow(dead_code, reason = "the calls that change something will use it")]
     pub(super) fn patch<F, Args>(path: &'static str, access: Access, handler: F) -> Self
     where
         F: Handler<Args>,

@@ -12,6 +12,7 @@ mod applications;
 mod bodies;
 mod calling_off;
 mod deliveries;
+mod endpoint_changes;
 mod endpoints;
 mod harness;
 mod idempotency;

@@ -29,7 +29,10 @@ async fn a_wrong_method_is_a_405_that_names_the_right_ones() {
     for (path, allow) in [
         ("/livez".to_owned(), "HEAD, GET"),
         ("/v1/endpoints".to_owned(), "HEAD, GET, POST"),
-        ("/v1/endpoints/orders".to_owned(), "HEAD, GET"),
+        ("/v1/endpoints/orders".to_owned(), "HEAD, GET, PATCH, DELETE"),
+        ("/v1/endpoints/orders/pause".to_owned(), "POST"),
+        ("/v1/endpoints/orders/enable".to_owned(), "POST"),
+        ("/v1/endpoints/orders/ping".to_owned(), "POST"),
         ("/v1/endpoints/orders/submissions".to_owned(), "POST"),
         ("/v1/submissions".to_owned(), "HEAD, GET"),
         (format!("/v1/submissions/{id}"), "HEAD, GET"),

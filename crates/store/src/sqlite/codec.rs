@@ -20,7 +20,7 @@ use crate::delivery::DeliveryView;
 use crate::submission::Submission;
 use crate::{StoreError, codes};
 
-pub(super) use endpoint::{EndpointRow, SettingsColumns, json_of_texts};
+pub(super) use endpoint::{EndpointRow, SettingsColumns, json_of_texts, rate};
 
 /// An instant as it is stored: microseconds since 1970.
 ///

@@ -4,13 +4,14 @@ use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use domain::destination::{AddressPolicy, DestinationUrl};
-use domain::endpoint::{EndpointName, EndpointSettings};
+use domain::endpoint::EndpointSettings;
 use domain::id::{ApplicationKey, PublicId};
 use domain::signing::SigningSecret;
 use serde::Serialize;
 use store::endpoint::{EndpointCreation, NewEndpoint};
 use store::secret::{generate_ed25519, generate_secret};
 
+use super::fields::{EndpointFields, out_of_range};
 use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::body;
@@ -20,8 +21,8 @@ use crate::problem::{Code, Problem};
 struct CreateEndpoint {
     url: DestinationUrl,
     id: Option<PublicId>,
-    name: Option<EndpointName>,
     secret: Option<SigningSecret>,
+    fields: EndpointFields,
 }
 
 #[derive(Serialize)]
@@ -62,9 +63,9 @@ impl CreateEndpoint {
         let mut fields = Fields::of_body(body)?;
         let url = fields.required("url", |text| DestinationUrl::parse(text, policy));
         let id = fields.optional("id", PublicId::parse);
-        let name = fields.optional("name", EndpointName::parse);
         let secret = fields.optional("secret", SigningSecret::parse);
-        fields.finish(url.map(|url| Self { url, id, name, secret }))
+        let given = EndpointFields::take(&mut fields);
+        fields.finish(url.map(|url| Self { url, id, secret, fields: given }))
     }
 
     fn into_endpoint(self, application: ApplicationKey) -> Result<NewEndpoint, Problem> {
@@ -73,15 +74,17 @@ impl CreateEndpoint {
             Some(secret) => secret,
             None => generate_secret().map_err(Problem::internal)?,
         };
+        let EndpointFields { name, event_types, headers, settings } = self.fields;
+        let settings = settings.apply(&EndpointSettings::default()).map_err(out_of_range)?;
         Ok(NewEndpoint {
             key,
             application,
             id: self.id.unwrap_or_else(|| PublicId::of_endpoint(key)),
             url: self.url,
-            name: self.name,
-            event_types: None,
-            headers: domain::endpoint::CustomHeaders::default(),
-            settings: EndpointSettings::default(),
+            name: name.flatten(),
+            event_types: event_types.flatten(),
+            headers: headers.unwrap_or_default(),
+            settings,
             secret,
             ed25519: generate_ed25519().map_err(Problem::internal)?,
         })

@@ -45,9 +45,14 @@ pub(super) async fn accept(
     let payload = body::read(&request, payload, state.payload_limit()).await?;
     let endpoint = endpoint::find(&state, caller.application, &endpoint_id).await?;
     let submission = parse(request.headers(), endpoint.key, payload)?;
-    match state.committer.accept(submission).await? {
-        Acceptance::Accepted(accepted) => Ok(accepted_answer(accepted, &endpoint_id, false)),
-        Acceptance::Replayed(original) => Ok(accepted_answer(original, &endpoint_id, true)),
+    answer(state.committer.accept(submission).await?, &endpoint_id)
+}
+
+/// The answer to a submission of that endpoint.
+pub(super) fn answer(acceptance: Acceptance, endpoint_id: &str) -> Result<HttpResponse, Problem> {
+    match acceptance {
+        Acceptance::Accepted(accepted) => Ok(accepted_answer(accepted, endpoint_id, false)),
+        Acceptance::Replayed(original) => Ok(accepted_answer(original, endpoint_id, true)),
         Acceptance::Conflicted => Err(Problem::new(Code::IdempotencyKeyReused)),
         Acceptance::KeyInProgress => Err(Problem::new(Code::IdempotencyKeyInProgress)),
         Acceptance::EndpointMissing => Err(Problem::new(Code::EndpointNotFound)),
@@ -84,6 +89,7 @@ fn parse(
     Ok(NewSubmission::new(endpoint, idempotency_key, event_type, content_type, payload))
 }
 
+/// The idempotency key of a submission.
 pub(in crate::routes) fn idempotency_key(
     headers: &HeaderMap,
 ) -> Result<Option<IdempotencyKey>, Problem> {

@@ -4,6 +4,10 @@
 //!   session holds. Skipping the schedule rows left 95 % of the claims on a hot endpoint empty.
 //! * Enabled, paused, cap and marks are read from the locked schedule row: only the row that is
 //!   locked is read again after a wait, never a joined one.
+//! * What is left of the endpoint's rate in the current window is read there too, and what is claimed
+//!   to be sent is counted there, reclaimed deliveries included. The window begins at a multiple of its
+//!   length since 1970 on the clock of the database. What is parked or abandoned is not sent and costs
+//!   nothing of it.
 //! * Both scans run between a mark on the schedule row and now, so that dead index entries in front
 //!   of the mark cost nothing. The marks follow with a grace, for what commits late; a sweep ignores
 //!   them.
@@ -46,6 +50,7 @@ struct ClaimRow {
     database_now: OffsetDateTime,
     open: bool,
     slots: i32,
+    budget: i32,
     kind: Option<i32>,
     id: Option<Uuid>,
     submission: Option<Uuid>,
@@ -71,6 +76,12 @@ async fn claim(
         r#"-- postgres::delivery::claim_due
         WITH e AS MATERIALIZED (
             SELECT s.endpoint, s.lease_ms, s.cap - s.in_flight AS free,
+                CASE WHEN s.rate_limit IS NULL THEN 2147483647
+                    WHEN s.rate_window_start >= date_bin(
+                        s.rate_window_ms * interval '1 millisecond', statement_timestamp(),
+                        '1970-01-01T00:00:00Z')
+                        THEN GREATEST(s.rate_limit - s.rate_window_used, 0)
+                    ELSE s.rate_limit END AS budget,
                 CASE WHEN $7 THEN '-infinity' ELSE s.low_water END AS low_water,
                 CASE WHEN $7 THEN '-infinity' ELSE s.lease_low END AS lease_low
             FROM fencepost.endpoint_schedule s
@@ -92,18 +103,20 @@ async fn claim(
                     AND d.claim_expires_at >= e.lease_low
                     AND d.claim_expires_at <= statement_timestamp()
                     AND d.cancel_requested_at IS NULL
+                    AND (e.budget > 0 OR d.lapses > 0)
                 ORDER BY d.claim_expires_at
-                LIMIT $2::int
+                LIMIT CASE WHEN e.budget > 0 THEN LEAST($2::int, e.budget) ELSE $2::int END
                 FOR NO KEY UPDATE SKIP LOCKED
             ) q
             LIMIT $3::int
         ), f AS MATERIALIZED (
             SELECT e.endpoint,
-                (e.free + count(*) FILTER (WHERE l.kind > 2))::int AS slots,
+                (e.free + count(*) FILTER (WHERE l.kind > 2))::int AS slots, e.budget,
                 LEAST($2::int - count(*) FILTER (WHERE l.kind = 2),
+                    e.budget - count(*) FILTER (WHERE l.kind = 2),
                     e.free + count(*) FILTER (WHERE l.kind > 2))::int AS room
             FROM e LEFT JOIN lapsed l ON l.endpoint = e.endpoint
-            GROUP BY e.endpoint, e.free
+            GROUP BY e.endpoint, e.free, e.budget
         ), fresh AS MATERIALIZED (
             SELECT e.endpoint, q.id, NULL::text AS lapsed_worker, q.due_at, 1 AS kind
             FROM e JOIN f ON f.endpoint = e.endpoint CROSS JOIN LATERAL (
@@ -164,19 +177,32 @@ async fn claim(
                 in_flight = s.in_flight + y.slots,
                 low_water = GREATEST(s.low_water, y.due_at - $6::float8 * interval '1 second'),
                 lease_low = CASE
-                    WHEN y.lapsed < $2::int AND (SELECT count(*) FROM lapsed) < $3::int
+                    WHEN y.lapsed < LEAST($2::int, y.budget)
+                        AND (SELECT count(*) FROM lapsed) < $3::int
                     THEN GREATEST(s.lease_low, statement_timestamp() - $6::float8 * interval '1 second')
-                    ELSE s.lease_low END
+                    ELSE s.lease_low END,
+                rate_window_used = CASE
+                    WHEN s.rate_limit IS NULL THEN s.rate_window_used
+                    WHEN s.rate_window_start >= date_bin(
+                        s.rate_window_ms * interval '1 millisecond', statement_timestamp(),
+                        '1970-01-01T00:00:00Z')
+                        THEN s.rate_window_used + y.sent
+                    ELSE y.sent END,
+                rate_window_start = GREATEST(s.rate_window_start, date_bin(
+                    s.rate_window_ms * interval '1 millisecond', statement_timestamp(),
+                    '1970-01-01T00:00:00Z'))
             FROM (
-                SELECT x.endpoint, max(x.due_at) AS due_at,
+                SELECT x.endpoint, max(x.due_at) AS due_at, e.budget,
+                    count(*) FILTER (WHERE x.kind < 3)::int AS sent,
                     count(*) FILTER (WHERE x.kind = 1) - count(*) FILTER (WHERE x.kind > 2) AS slots,
                     count(*) FILTER (WHERE x.kind > 1) AS lapsed
-                FROM x GROUP BY x.endpoint
+                FROM x JOIN e ON e.endpoint = x.endpoint GROUP BY x.endpoint, e.budget
             ) y
             WHERE s.endpoint = y.endpoint
         )
         SELECT r.endpoint AS "endpoint!", statement_timestamp() AS "database_now!",
             f.endpoint IS NOT NULL AS "open!", coalesce(f.slots, 0) AS "slots!",
+            coalesce(f.budget, 0) AS "budget!",
             x.kind AS "kind?", x.id AS "id?", x.submission AS "submission?",
             x.attempts AS "attempts?", x.cycle_attempts AS "cycle_attempts?",
             x.lapses AS "lapses?", e.lease_ms AS "lease_ms?",
@@ -223,7 +249,8 @@ fn batch_of(request: &ClaimRequest<'_>, rows: Vec<ClaimRow>) -> Result<ClaimBatc
         let endpoint = EndpointKey::from_uuid(row.endpoint);
         let kind = kind_of(&row)?;
         let index = seen.iter().position(|s| s.endpoint == endpoint).unwrap_or_else(|| {
-            seen.push(Seen { endpoint, open: row.open, slots: row.slots, fresh: 0, owned: 0 });
+            let (open, slots, budget) = (row.open, row.slots, count(row.budget));
+            seen.push(Seen { endpoint, open, slots, budget, fresh: 0, owned: 0 });
             seen.len() - 1
         });
         if let (Some(seen), Some(kind)) = (seen.get_mut(index), kind) {
@@ -269,6 +296,7 @@ struct Seen {
     endpoint: EndpointKey,
     open: bool,
     slots: i32,
+    budget: u32,
     fresh: i32,
     owned: u32,
 }
@@ -279,6 +307,8 @@ impl Seen {
             Standing::Closed
         } else if self.fresh >= self.slots {
             Standing::AtCap
+        } else if self.owned >= self.budget {
+            Standing::Limited
         } else if cut || self.owned >= request.per_endpoint {
             Standing::More
         } else {

@@ -10,7 +10,9 @@ use std::time::Duration;
 use domain::delivery::ClaimKind;
 use domain::delivery::retry::RetrySchedule;
 use domain::id::{ClaimToken, DeliveryId, EndpointKey, SubmissionId};
+use domain::rate_limit::RateLimit;
 use sqlx::FromRow;
+use time::OffsetDateTime;
 
 use super::{DeliveryRow, move_in_flight, write_row};
 use crate::StoreError;
@@ -100,22 +102,30 @@ impl Claim {
         let asked = self.per_endpoint.min(self.total.saturating_sub(claimed));
         let mut tally = Tally::default();
 
-        let lapsed = read_lapsed(tx, endpoint, asked).await?;
+        let budget = schedule.budget(tx.now());
+        let limit = if budget > 0 { asked.min(budget) } else { asked };
+        let lapsed = read_lapsed(tx, endpoint, limit, budget > 0).await?;
         // All that were looked for lapsed: there may be more, even if none of them is to be sent.
-        let more_lapsed = u32::try_from(lapsed.len()) == Ok(asked);
+        let more_lapsed = u32::try_from(lapsed.len()) == Ok(limit);
         for row in lapsed {
             tally.count(self.take(tx, &schedule, row, batch).await?);
         }
         let free = schedule.cap - schedule.in_flight - tally.slots();
-        let room = free.clamp(0, i64::from(asked - tally.reclaimed));
+        let room = free.clamp(0, i64::from(asked.min(budget).saturating_sub(tally.reclaimed)));
         for row in read_due(tx, endpoint, room).await? {
             tally.count(self.take(tx, &schedule, row, batch).await?);
         }
 
         move_in_flight(tx, endpoint, tally.slots()).await?;
+        let sent = tally.fresh + tally.reclaimed;
+        if let Some(rate) = schedule.rate {
+            count_in_window(tx, endpoint, rate, &schedule, sent).await?;
+        }
         Ok(if schedule.in_flight + tally.slots() >= schedule.cap {
             Standing::AtCap
-        } else if more_lapsed || tally.fresh + tally.reclaimed == asked {
+        } else if sent >= budget {
+            Standing::Limited
+        } else if more_lapsed || sent == asked {
             Standing::More
         } else {
             Standing::Empty
@@ -176,6 +186,18 @@ struct Schedule {
     cap: i64,
     lease: Duration,
     retries: RetrySchedule,
+    rate: Option<RateLimit>,
+    window_start: Option<OffsetDateTime>,
+    window_used: u32,
+}
+
+impl Schedule {
+    /// How many more may be sent in the window that `now` is in.
+    fn budget(&self, now: OffsetDateTime) -> u32 {
+        self.rate.map_or(u32::MAX, |rate| {
+            rate.units().saturating_sub(rate.used(now, self.window_start, self.window_used))
+        })
+    }
 }
 
 #[derive(FromRow)]
@@ -184,6 +206,10 @@ struct ScheduleRow {
     cap: i64,
     lease_ms: u32,
     retry_schedule_ms: String,
+    rate_limit: Option<i64>,
+    rate_window_ms: Option<i64>,
+    rate_window_start: Option<UnixMicros>,
+    rate_window_used: u32,
 }
 
 /// Answers none if the endpoint is unknown, paused, disabled or deleted.
@@ -193,7 +219,8 @@ async fn read_schedule(
 ) -> Result<Option<Schedule>, Fault> {
     let row: Option<ScheduleRow> = sqlx::query_as(
         "-- sqlite::delivery::claim_due::read_schedule
-        SELECT s.in_flight, s.cap, s.lease_ms, e.retry_schedule_ms
+        SELECT s.in_flight, s.cap, s.lease_ms, e.retry_schedule_ms, s.rate_limit, s.rate_window_ms,
+            s.rate_window_start, s.rate_window_used
         FROM endpoint_schedule s
         JOIN endpoints e ON e.key = s.endpoint
         WHERE s.endpoint = ?1 AND s.enabled AND NOT s.deleted
@@ -209,14 +236,45 @@ async fn read_schedule(
         cap: row.cap,
         lease: Duration::from_millis(row.lease_ms.into()),
         retries: codec::retry_schedule(&row.retry_schedule_ms, endpoint.as_uuid())?,
+        rate: row.rate_limit.zip(row.rate_window_ms).and_then(|(units, ms)| codec::rate(units, ms)),
+        window_start: row.rate_window_start.map(|UnixMicros(start)| start),
+        window_used: row.rate_window_used,
     }))
 }
 
-/// Processing deliveries that have outlived their lease, the longest lapsed first.
+/// Counts what is sent in the window of now.
+async fn count_in_window(
+    tx: &mut WriteTransaction,
+    endpoint: EndpointKey,
+    rate: RateLimit,
+    schedule: &Schedule,
+    sent: u32,
+) -> Result<(), Fault> {
+    if sent == 0 {
+        return Ok(());
+    }
+    let used = rate.used(tx.now(), schedule.window_start, schedule.window_used);
+    let start = rate.window_start(tx.now());
+    sqlx::query(
+        "-- sqlite::delivery::claim_due::count_in_window
+        UPDATE endpoint_schedule SET rate_window_start = ?2, rate_window_used = ?3
+        WHERE endpoint = ?1",
+    )
+    .bind(endpoint.as_uuid())
+    .bind(UnixMicros(schedule.window_start.map_or(start, |before| before.max(start))))
+    .bind(used.saturating_add(sent))
+    .execute(tx.connection())
+    .await?;
+    Ok(())
+}
+
+/// Processing deliveries that have outlived their lease, the longest lapsed first; only those that are
+/// not to be sent again at once, if nothing may be sent.
 async fn read_lapsed(
     tx: &mut WriteTransaction,
     endpoint: EndpointKey,
     limit: u32,
+    may_send: bool,
 ) -> Result<Vec<DeliveryRow>, Fault> {
     let rows = sqlx::query_as(
         "-- sqlite::delivery::claim_due::read_lapsed
@@ -225,13 +283,14 @@ async fn read_lapsed(
             claimed_by
         FROM deliveries
         WHERE endpoint = ?1 AND state = 2 AND claim_expires_at <= ?2
-            AND cancel_requested_at IS NULL
+            AND cancel_requested_at IS NULL AND (?4 OR lapses > 0)
         ORDER BY claim_expires_at, id
         LIMIT ?3",
     )
     .bind(endpoint.as_uuid())
     .bind(UnixMicros(tx.now()))
     .bind(limit)
+    .bind(may_send)
     .fetch_all(tx.connection())
     .await?;
     Ok(rows)

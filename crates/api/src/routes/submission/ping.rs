@@ -1,0 +1,40 @@
+//! `POST /v1/endpoints/{endpoint_id}/ping`: submits a small payload of ours, to see that deliveries
+//! arrive.
+//!
+//! It is a submission like any other: signed, retried, listed, and held while the endpoint is paused or
+//! disabled. `Idempotency-Key` works as there.
+
+use actix_web::web::{Bytes, Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use domain::submission::{ContentType, EventType};
+use store::submission::NewSubmission;
+
+use super::accept::{answer, idempotency_key};
+use super::{State, endpoint};
+use crate::auth::Caller;
+use crate::body;
+use crate::fields::refuse_query;
+use crate::problem::Problem;
+
+/// The event type of a ping.
+const PING: &str = "fencepost.ping";
+
+pub(super) async fn ping(
+    caller: Caller,
+    state: Data<State>,
+    request: HttpRequest,
+    endpoint_id: Path<String>,
+    payload: Payload,
+) -> Result<HttpResponse, Problem> {
+    refuse_query(&request)?;
+    body::read_no_fields(&request, payload, state.management_limit()).await?;
+    let endpoint = endpoint::find(&state, caller.application, &endpoint_id).await?;
+    let key = idempotency_key(request.headers())?;
+    let event_type = EventType::parse(PING).map_err(Problem::internal)?;
+    let content_type = ContentType::parse(b"application/json").map_err(Problem::internal)?;
+    // Nothing in it changes from ping to ping: two with one idempotency key have the same content.
+    let data = serde_json::json!({"endpoint_id": endpoint.id.as_str()});
+    let payload = Bytes::from(serde_json::json!({"type": PING, "data": data}).to_string());
+    let submission = NewSubmission::new(endpoint.key, key, Some(event_type), content_type, payload);
+    answer(state.committer.accept(submission).await?, &endpoint_id)
+}
