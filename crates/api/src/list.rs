@@ -1,32 +1,73 @@
 //! Lists: which part of them, and how they are answered.
+//!
+//! A list is ordered by id, the newest first. Its next part begins after the last id of this one, so
+//! nothing is told twice or left out, however many rows are of one instant and whatever comes meanwhile.
+
+mod cursor;
 
 use serde::Serialize;
 use store::Page;
+use uuid::Uuid;
+
+pub(crate) use cursor::Binding;
+use cursor::{Cursor, CursorMalformed};
 
 use crate::fields::{Fault, Fields};
+use crate::problem::{Code, Problem};
 
 /// How many rows a list has if nobody says.
 const LIMIT_DEFAULT: u16 = 50;
 /// The most rows of one answer.
 const LIMIT_MAX: u16 = 250;
 
-/// A list as it is answered. It will grow a `next_cursor`; for now a list ends with its first page.
+/// A list as it is answered.
 #[derive(Debug, Serialize)]
 pub(crate) struct List<T> {
     data: Vec<T>,
+    /// Names the next part; none at the end.
+    next_cursor: Option<String>,
 }
 
-impl<T> List<T> {
-    /// Renders each row.
-    pub(crate) fn of<Row>(rows: Vec<Row>, render: impl FnMut(Row) -> T) -> Self {
-        Self { data: rows.into_iter().map(render).collect() }
+/// Which part of a list was asked for: `limit` and `cursor` of the query.
+#[derive(Debug)]
+pub(crate) struct Paging {
+    limit: u16,
+    cursor: Option<Cursor>,
+}
+
+impl Paging {
+    /// Takes both from the query.
+    pub(crate) fn take(fields: &mut Fields) -> Self {
+        let limit = fields.optional("limit", parse_limit).unwrap_or(LIMIT_DEFAULT);
+        Self { limit, cursor: fields.optional("cursor", Cursor::parse) }
     }
-}
 
-/// Takes `limit` from the query.
-pub(crate) fn take_page(fields: &mut Fields) -> Page {
-    let limit = fields.optional("limit", parse_limit).unwrap_or(LIMIT_DEFAULT);
-    Page { limit, before: None }
+    /// What to ask the store for: a row more than is answered, which tells whether that was the end.
+    /// A cursor of another list, filter or application is refused.
+    pub(crate) fn page(&self, binding: Binding) -> Result<Page, Problem> {
+        let before = match &self.cursor {
+            Some(cursor) => {
+                Some(cursor.last(binding).ok_or_else(|| Problem::new(Code::CursorInvalid))?)
+            }
+            None => None,
+        };
+        Ok(Page { limit: self.limit.saturating_add(1), before })
+    }
+
+    /// Renders what the store answered.
+    pub(crate) fn list<Row, T>(
+        &self,
+        binding: Binding,
+        mut rows: Vec<Row>,
+        id: impl Fn(&Row) -> Uuid,
+        render: impl FnMut(Row) -> T,
+    ) -> List<T> {
+        let more = rows.len() > usize::from(self.limit);
+        rows.truncate(self.limit.into());
+        let last = rows.last().filter(|_| more).map(id);
+        let next_cursor = last.map(|last| Cursor::new(binding, last).to_text());
+        List { data: rows.into_iter().map(render).collect(), next_cursor }
+    }
 }
 
 struct LimitOutOfRange;
@@ -38,6 +79,16 @@ impl Fault for LimitOutOfRange {
 
     fn message(&self) -> String {
         format!("must be a whole number from 1 to {LIMIT_MAX}")
+    }
+}
+
+impl Fault for CursorMalformed {
+    fn code(&self) -> &'static str {
+        "cursor_malformed"
+    }
+
+    fn message(&self) -> String {
+        "must be a `next_cursor` as it was answered".to_owned()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod api_key;
 mod application;
+mod created;
 mod delivery;
 mod endpoint;
 mod livez;

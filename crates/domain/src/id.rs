@@ -19,6 +19,12 @@ pub fn uuid_v7(unix_millis: u64, entropy: [u8; 10]) -> Uuid {
     uuid::Builder::from_unix_timestamp_millis(unix_millis, &entropy).into_uuid()
 }
 
+/// Below every `UUIDv7` of that millisecond, and above every one of an earlier millisecond.
+#[must_use]
+pub fn uuid_floor(unix_millis: u64) -> Uuid {
+    Uuid::from_u128(u128::from(unix_millis & 0xffff_ffff_ffff) << 80)
+}
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -9,7 +9,7 @@ use domain::delivery::{
 use domain::id::{ApplicationKey, ClaimToken, DeliveryId, EndpointKey, SubmissionId};
 use time::OffsetDateTime;
 
-use crate::Page;
+use crate::{CreatedWindow, Page};
 
 /// How many bytes of a response are kept.
 pub const RESPONSE_BYTES_KEPT: usize = 16 * 1024;
@@ -314,6 +314,8 @@ pub struct DeliveryFilter {
     pub endpoint: Option<EndpointKey>,
     /// In one state only.
     pub state: Option<StateName>,
+    /// Created in this time only.
+    pub created: CreatedWindow,
     /// Which part of the list.
     pub page: Page,
 }

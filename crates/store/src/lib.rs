@@ -36,7 +36,7 @@ pub use error::{Cause, StoreError};
 pub use maintenance::Maintenance;
 pub use open::{Backend, migrate, open};
 pub use options::StoreOptions;
-pub use store::{Page, Store};
+pub use store::{CreatedWindow, Page, Store};
 
 /// The version of the schema that this build was written for: the number of its newest migration.
 pub const SCHEMA_VERSION: i32 = 5;

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
-use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
+use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId, uuid_floor};
 use domain::signing::Ed25519PublicKey;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
@@ -31,6 +32,40 @@ pub struct Page {
     pub limit: u16,
     /// Only rows whose id is lower than this.
     pub before: Option<Uuid>,
+}
+
+/// Which rows of a list by when they were created: by the milliseconds in their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CreatedWindow {
+    /// Only rows whose id is this or higher.
+    pub from: Option<Uuid>,
+    /// Only rows whose id is lower than this.
+    pub below: Option<Uuid>,
+}
+
+impl CreatedWindow {
+    /// The rows created at `after` or later and earlier than `before`.
+    #[must_use]
+    pub fn of(after: Option<OffsetDateTime>, before: Option<OffsetDateTime>) -> Self {
+        // An id knows whole milliseconds: a row is there when its millisecond begins.
+        let floor = |at: OffsetDateTime| {
+            let nanos = at.unix_timestamp_nanos();
+            let millis = nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) > 0);
+            uuid_floor(u64::try_from(millis).unwrap_or(0))
+        };
+        Self { from: after.map(floor), below: before.map(floor) }
+    }
+
+    /// What every id is at least.
+    pub(crate) fn lowest(self) -> Uuid {
+        self.from.unwrap_or(Uuid::nil())
+    }
+
+    /// What every id of that page is lower than.
+    pub(crate) fn below(self, page: Page) -> Uuid {
+        let bounds = [self.below, page.before];
+        bounds.into_iter().flatten().min().unwrap_or(Uuid::max())
+    }
 }
 
 /// A database that holds all state and settles every race.

@@ -6,8 +6,8 @@ use domain::submission::{ContentType, EventType, Fingerprint, IdempotencyKey};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::Page;
 use crate::new_id::{unix_millis_now, uuid_of_millis};
+use crate::{CreatedWindow, Page};
 
 /// A submission to be accepted, with the ids that it and its delivery will have.
 ///
@@ -206,6 +206,8 @@ pub struct SubmissionFilter {
     pub application: ApplicationKey,
     /// Of one endpoint only.
     pub endpoint: Option<EndpointKey>,
+    /// Created in this time only.
+    pub created: CreatedWindow,
     /// Which part of the list.
     pub page: Page,
 }

@@ -259,10 +259,21 @@ async fn one_endpoint_id_in_two_applications_is_two_endpoints(db: Fixture) -> an
     for ((application, endpoint, one), other) in accepted.into_iter().zip(others) {
         let listed = db.store.list_endpoints(application, ALL).await?;
         assert_eq!(listed, [endpoint]);
-        let filter = SubmissionFilter { application, endpoint: None, page: ALL };
+        let filter = SubmissionFilter {
+            application,
+            endpoint: None,
+            created: store::CreatedWindow::default(),
+            page: ALL,
+        };
         let listed = db.store.list_submissions(filter).await?;
         assert_eq!(listed.iter().map(|s| s.id).collect::<Vec<_>>(), [one.submission]);
-        let filter = DeliveryFilter { application, endpoint: None, state: None, page: ALL };
+        let filter = DeliveryFilter {
+            application,
+            endpoint: None,
+            state: None,
+            created: store::CreatedWindow::default(),
+            page: ALL,
+        };
         let listed = db.store.list_deliveries(filter).await?;
         assert_eq!(listed.iter().map(|d| d.id).collect::<Vec<_>>(), one.deliveries);
         assert_eq!(db.store.find_submission(other, one.submission).await?, None);

@@ -144,6 +144,7 @@ fn all() -> store::delivery::DeliveryFilter {
         application: DEFAULT_APPLICATION_KEY,
         endpoint: None,
         state: None,
+        created: store::CreatedWindow::default(),
         page: store::Page { limit: 100, before: None },
     }
 }

@@ -2,10 +2,10 @@
 
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::{StateName, Verdict};
-use domain::id::{ApplicationKey, EndpointKey, SubmissionId};
-use store::Page;
+use domain::id::{ApplicationKey, DeliveryId, EndpointKey, SubmissionId};
 use store::delivery::DeliveryFilter;
 use store::submission::SubmissionFilter;
+use store::{CreatedWindow, Page};
 
 use crate::fixture::{Fixture, WORKER, failure, report, submission};
 
@@ -15,8 +15,10 @@ on_both_stores! {
     a_list_belongs_to_its_application,
     a_delivery_shows_its_attempts_in_order,
     payloads_that_are_not_there_are_left_out,
+    each_of_250_rows_of_one_millisecond_is_told_once,
 }
 
+const ANY_TIME: CreatedWindow = CreatedWindow { from: None, below: None };
 const ALL: Page = Page { limit: 250, before: None };
 
 async fn submissions_are_listed_newest_first_by_pages_and_by_endpoint(
@@ -33,8 +35,12 @@ async fn submissions_are_listed_newest_first_by_pages_and_by_endpoint(
     let mut listed = Vec::new();
     let mut page = Page { limit: 2, before: None };
     loop {
-        let filter =
-            SubmissionFilter { application: DEFAULT_APPLICATION_KEY, endpoint: None, page };
+        let filter = SubmissionFilter {
+            application: DEFAULT_APPLICATION_KEY,
+            endpoint: None,
+            created: ANY_TIME,
+            page,
+        };
         let part = db.store.list_submissions(filter).await?;
         let Some(last) = part.last() else { break };
         page.before = Some(last.id.as_uuid());
@@ -44,6 +50,7 @@ async fn submissions_are_listed_newest_first_by_pages_and_by_endpoint(
     let filter = SubmissionFilter {
         application: DEFAULT_APPLICATION_KEY,
         endpoint: Some(one.key),
+        created: ANY_TIME,
         page: ALL,
     };
     let of_one = db.store.list_submissions(filter).await?;
@@ -64,6 +71,7 @@ async fn deliveries_of_both_tables_are_listed_together(db: Fixture) -> anyhow::R
             application: DEFAULT_APPLICATION_KEY,
             endpoint: Some(endpoint.key),
             state,
+            created: ANY_TIME,
             page: ALL,
         };
         let mut ids: Vec<_> =
@@ -92,9 +100,16 @@ async fn a_list_belongs_to_its_application(db: Fixture) -> anyhow::Result<()> {
     let stranger = ApplicationKey::from_uuid(store::new_id::uuid_now());
     for endpoint in [None, Some(endpoint.key)] {
         let page = ALL;
-        let submissions = SubmissionFilter { application: stranger, endpoint, page };
+        let submissions =
+            SubmissionFilter { application: stranger, endpoint, created: ANY_TIME, page };
         assert!(db.store.list_submissions(submissions).await?.is_empty());
-        let deliveries = DeliveryFilter { application: stranger, endpoint, state: None, page };
+        let deliveries = DeliveryFilter {
+            application: stranger,
+            endpoint,
+            state: None,
+            created: ANY_TIME,
+            page,
+        };
         assert!(db.store.list_deliveries(deliveries).await?.is_empty());
     }
     assert!(db.store.list_endpoints(stranger, ALL).await?.is_empty());
@@ -139,5 +154,61 @@ async fn payloads_that_are_not_there_are_left_out(db: Fixture) -> anyhow::Result
     let read = db.store.read_payloads(&asked).await?;
     assert_eq!(read.iter().map(|p| p.submission).collect::<Vec<_>>(), [new.id]);
     assert_eq!(read[0].content_type, "application/json");
+    Ok(())
+}
+
+/// Case C087, with the limits of its walks.
+async fn each_of_250_rows_of_one_millisecond_is_told_once(db: Fixture) -> anyhow::Result<()> {
+    let endpoint = db.endpoint().await?;
+    let millis = store::new_id::unix_millis_now();
+    let mut news = Vec::new();
+    for _ in 0..250 {
+        let mut new = submission(&endpoint, None, b"{}")?;
+        new.id = SubmissionId::from_uuid(store::new_id::uuid_of_millis(millis));
+        new.delivery = DeliveryId::from_uuid(store::new_id::uuid_of_millis(millis));
+        news.push(new);
+    }
+    db.store.accept(&news).await?;
+    let mut expected: Vec<_> = news.iter().map(|new| (new.id, new.delivery)).collect();
+    let at = |millis: u64| {
+        let nanos = i128::from(millis) * 1_000_000;
+        time::OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
+    };
+    let created = CreatedWindow::of(at(millis), at(millis + 1));
+    for limit in [1, 10, 100] {
+        let (mut submissions, mut deliveries) = (Vec::new(), Vec::new());
+        let mut page = Page { limit, before: None };
+        let (application, endpoint) = (DEFAULT_APPLICATION_KEY, None);
+        for _ in 0..=250 {
+            let filter = SubmissionFilter { application, endpoint, created, page };
+            let part = db.store.list_submissions(filter).await?;
+            let Some(last) = part.last() else { break };
+            page.before = Some(last.id.as_uuid());
+            submissions.extend(part.iter().map(|row| row.id));
+        }
+        page.before = None;
+        for _ in 0..=250 {
+            let filter = DeliveryFilter { application, endpoint, state: None, created, page };
+            let part = db.store.list_deliveries(filter).await?;
+            let Some(last) = part.last() else { break };
+            page.before = Some(last.id.as_uuid());
+            deliveries.extend(part.iter().map(|row| row.id));
+        }
+        expected.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+        assert_eq!(submissions, expected.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+        expected.sort_unstable_by_key(|(_, id)| std::cmp::Reverse(*id));
+        assert_eq!(deliveries, expected.iter().map(|(_, id)| *id).collect::<Vec<_>>());
+    }
+    let later = CreatedWindow::of(at(millis + 1), None);
+    let earlier = CreatedWindow::of(None, at(millis));
+    for created in [later, earlier] {
+        let filter = SubmissionFilter {
+            application: DEFAULT_APPLICATION_KEY,
+            endpoint: None,
+            created,
+            page: ALL,
+        };
+        assert!(db.store.list_submissions(filter).await?.is_empty());
+    }
     Ok(())
 }

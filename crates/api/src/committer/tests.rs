@@ -60,6 +60,7 @@ impl Bench {
         let filter = SubmissionFilter {
             application: DEFAULT_APPLICATION_KEY,
             endpoint: None,
+            created: store::CreatedWindow::default(),
             page: store::Page { limit: u16::MAX, before: None },
         };
         self.store.list_submissions(filter).await.unwrap().len()

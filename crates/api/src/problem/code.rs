@@ -40,6 +40,8 @@ codes! {
     MethodNotAllowed, "method_not_allowed", METHOD_NOT_ALLOWED, "the path does not take this method, see `Allow`";
     QueryInvalid, "query_invalid", UNPROCESSABLE_ENTITY, "query parameters are unknown or break a rule, see `errors`";
 
+    CursorInvalid, "cursor_invalid", UNPROCESSABLE_ENTITY, "the cursor is of another list, filter or application: send it with the parameters that it was answered for";
+
     // Who calls.
     KeyMissing, "key_missing", UNAUTHORIZED, "send one API key as `Authorization: Bearer fp_live_…`";
     KeyUnknown, "key_unknown", UNAUTHORIZED, "the API key does not exist or was revoked";

@@ -86,7 +86,7 @@ async fn each_broken_field_is_named_and_nothing_is_stored() {
         assert_eq!(answer.errors(), [(field.to_owned(), rule.to_owned())], "{body}");
     }
     let listed = api.get("/v1/endpoints").send().await.json();
-    assert_eq!(listed, json!({"data": []}));
+    assert_eq!(listed, json!({"data": [], "next_cursor": null}));
 }
 
 #[tokio::test(flavor = "multi_thread")]

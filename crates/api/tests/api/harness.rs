@@ -108,6 +108,7 @@ impl Api {
         let filter = SubmissionFilter {
             application: DEFAULT_APPLICATION_KEY,
             endpoint: None,
+            created: store::CreatedWindow::default(),
             page: Page { limit: 250, before: None },
         };
         self.store.list_submissions(filter).await.unwrap()

@@ -12,7 +12,7 @@ use domain::signing::SigningSecret;
 use store::delivery::{DeliveryFilter, DeliveryView};
 use store::endpoint::{EndpointCreation, NewEndpoint};
 use store::sealing::{Sealer, SealingKey};
-use store::{Backend, Page, Store, StoreOptions, postgres, sqlite};
+use store::{Backend, CreatedWindow, Page, Store, StoreOptions, postgres, sqlite};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -186,7 +186,13 @@ impl Service {
         page: Page,
     ) -> anyhow::Result<Vec<DeliveryView>> {
         let application = DEFAULT_APPLICATION_KEY;
-        let filter = DeliveryFilter { application, endpoint: None, state, page };
+        let filter = DeliveryFilter {
+            application,
+            endpoint: None,
+            state,
+            created: CreatedWindow::default(),
+            page,
+        };
         Ok(self.store.list_deliveries(filter).await?)
     }
 

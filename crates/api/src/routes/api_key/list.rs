@@ -1,4 +1,4 @@
-//! `GET /v1/keys?limit`: newest first, revoked ones included.
+//! `GET /v1/keys?limit&cursor`: newest first, revoked ones included.
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, Responder};
@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, Responder};
 use super::{KeyBody, State};
 use crate::auth::Caller;
 use crate::fields::Fields;
-use crate::list::{List, take_page};
+use crate::list::{Binding, Paging};
 use crate::problem::Problem;
 
 pub(super) async fn list(
@@ -15,8 +15,11 @@ pub(super) async fn list(
     request: HttpRequest,
 ) -> Result<impl Responder, Problem> {
     let mut fields = Fields::of_query(&request);
-    let page = take_page(&mut fields);
-    let page = fields.finish(Some(page))?;
+    let paging = Paging::take(&mut fields);
+    fields.finish(Some(()))?;
+    let narrowed = [caller.narrowed_to.map(|it| it.to_string())];
+    let binding = Binding::of("keys", caller.application, &narrowed);
+    let page = paging.page(binding)?;
     let keys = state.store.list_api_keys(caller.narrowed_to, page).await?;
-    Ok(Json(List::of(keys, KeyBody::from)))
+    Ok(Json(paging.list(binding, keys, |row| row.id, KeyBody::from)))
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/applications?limit`: newest first. A key bound to one application sees that one.
+//! `GET /v1/applications?limit&cursor`: newest first. A key bound to one application sees that one.
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, Responder};
@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, Responder};
 use super::{ApplicationBody, State};
 use crate::auth::Caller;
 use crate::fields::Fields;
-use crate::list::{List, take_page};
+use crate::list::{Binding, Paging};
 use crate::problem::Problem;
 
 pub(super) async fn list(
@@ -15,8 +15,11 @@ pub(super) async fn list(
     request: HttpRequest,
 ) -> Result<impl Responder, Problem> {
     let mut fields = Fields::of_query(&request);
-    let page = take_page(&mut fields);
-    let page = fields.finish(Some(page))?;
+    let paging = Paging::take(&mut fields);
+    fields.finish(Some(()))?;
+    let narrowed = [caller.narrowed_to.map(|it| it.to_string())];
+    let binding = Binding::of("applications", caller.application, &narrowed);
+    let page = paging.page(binding)?;
     let applications = state.store.list_applications(caller.narrowed_to, page).await?;
-    Ok(Json(List::of(applications, ApplicationBody::from)))
+    Ok(Json(paging.list(binding, applications, |row| row.key.as_uuid(), ApplicationBody::from)))
 }

@@ -1,4 +1,5 @@
-//! `GET /v1/deliveries?endpoint_id&state&limit`: newest first.
+//! `GET /v1/deliveries?endpoint_id&state&created_after&created_before&limit&cursor`: newest
+//! first.
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, Responder};
@@ -8,8 +9,9 @@ use store::delivery::DeliveryFilter;
 use super::{DeliveryBody, State, endpoint};
 use crate::auth::Caller;
 use crate::fields::{Fault, Fields};
-use crate::list::{List, take_page};
+use crate::list::{Binding, Paging};
 use crate::problem::Problem;
+use crate::routes::created::{take_created, written};
 
 pub(super) async fn list(
     caller: Caller,
@@ -17,15 +19,24 @@ pub(super) async fn list(
     request: HttpRequest,
 ) -> Result<impl Responder, Problem> {
     let mut fields = Fields::of_query(&request);
-    let page = take_page(&mut fields);
+    let paging = Paging::take(&mut fields);
     let endpoint_id = endpoint::take_filter(&mut fields);
     let named = fields.optional("state", |text| StateName::parse(text).ok_or(StateUnknown));
+    let created = take_created(&mut fields);
     fields.finish(Some(()))?;
     let application = caller.application;
     let endpoint = endpoint::find_filtered(&state, application, endpoint_id).await?;
-    let filter = DeliveryFilter { application, endpoint, state: named, page };
+    let narrowed = [
+        endpoint.map(|it| it.to_string()),
+        named.map(|it| it.as_str().to_owned()),
+        written(created.from),
+        written(created.below),
+    ];
+    let binding = Binding::of("deliveries", application, &narrowed);
+    let page = paging.page(binding)?;
+    let filter = DeliveryFilter { application, endpoint, state: named, created, page };
     let deliveries = state.store.list_deliveries(filter).await?;
-    Ok(Json(List::of(deliveries, DeliveryBody::from)))
+    Ok(Json(paging.list(binding, deliveries, |row| row.id.as_uuid(), DeliveryBody::from)))
 }
 
 struct StateUnknown;

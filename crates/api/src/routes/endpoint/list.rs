@@ -1,4 +1,4 @@
-//! `GET /v1/endpoints?limit`: newest first.
+//! `GET /v1/endpoints?limit&cursor`: newest first.
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, Responder};
@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, Responder};
 use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::fields::Fields;
-use crate::list::{List, take_page};
+use crate::list::{Binding, Paging};
 use crate::problem::Problem;
 
 pub(super) async fn list(
@@ -15,8 +15,10 @@ pub(super) async fn list(
     request: HttpRequest,
 ) -> Result<impl Responder, Problem> {
     let mut fields = Fields::of_query(&request);
-    let page = take_page(&mut fields);
-    let page = fields.finish(Some(page))?;
+    let paging = Paging::take(&mut fields);
+    fields.finish(Some(()))?;
+    let binding = Binding::of("endpoints", caller.application, &[]);
+    let page = paging.page(binding)?;
     let endpoints = state.store.list_endpoints(caller.application, page).await?;
-    Ok(Json(List::of(endpoints, EndpointBody::from)))
+    Ok(Json(paging.list(binding, endpoints, |row| row.key.as_uuid(), EndpointBody::from)))
 }

@@ -1,7 +1,8 @@
 //! Deliveries of an application, newest first.
 //!
 //! The newest of each endpoint are taken from its indexes and merged, so that the size of other
-//! applications does not matter.
+//! applications does not matter. Both bounds of the ids are always given: as `$4 IS NULL OR …` they
+//! would be no condition of the index under a generic plan, and a late page would read all before it.
 
 use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
@@ -29,23 +30,24 @@ pub(in crate::postgres) async fn list(
                 NULL::timestamptz AS settled_at
             FROM fencepost.deliveries d
             WHERE d.endpoint = e.key AND ($3::smallint IS NULL OR d.state = $3)
-                AND ($4::uuid IS NULL OR d.id < $4)
-            ORDER BY d.id DESC LIMIT $5)
+                AND d.id >= $4 AND d.id < $5
+            ORDER BY d.id DESC LIMIT $6)
             UNION ALL
             (SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
                 d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
             FROM fencepost.settled_deliveries d
             WHERE d.endpoint = e.key AND ($3::smallint IS NULL OR d.state = $3)
-                AND ($4::uuid IS NULL OR d.id < $4)
-            ORDER BY d.id DESC LIMIT $5)
+                AND d.id >= $4 AND d.id < $5
+            ORDER BY d.id DESC LIMIT $6)
         ) q
         WHERE e.application = $1 AND ($2::uuid IS NULL OR e.key = $2)
         ORDER BY q.id DESC
-        LIMIT $5"#,
+        LIMIT $6"#,
         filter.application.as_uuid(),
         filter.endpoint.map(EndpointKey::as_uuid),
         filter.state.map(codes::of_state),
-        filter.page.before,
+        filter.created.lowest(),
+        filter.created.below(filter.page),
         i64::from(filter.page.limit),
     )
     .fetch_all(pool)

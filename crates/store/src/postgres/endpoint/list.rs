@@ -2,6 +2,7 @@
 
 use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
+use uuid::Uuid;
 
 use crate::endpoint::Endpoint;
 use crate::postgres::codec::EndpointRow;
@@ -26,11 +27,11 @@ pub(in crate::postgres) async fn list(
             (SELECT s.paused_until FROM fencepost.endpoint_schedule s
                 WHERE s.endpoint = e.key AND s.paused_until > statement_timestamp()) AS paused_until
         FROM fencepost.endpoints e
-        WHERE e.application = $1 AND e.deleted_at IS NULL AND ($2::uuid IS NULL OR e.key < $2)
+        WHERE e.application = $1 AND e.deleted_at IS NULL AND e.key < $2
         ORDER BY e.key DESC
         LIMIT $3",
         application.as_uuid(),
-        page.before,
+        page.before.unwrap_or(Uuid::max()),
         i64::from(page.limit),
     )
     .fetch_all(pool)

@@ -1,7 +1,7 @@
 //! Submissions of an application, newest first.
 //!
 //! The newest of each endpoint are taken from its index and merged, so that the size of other
-//! applications does not matter.
+//! applications does not matter. Both bounds of the ids are always given, see `delivery/list.rs`.
 
 use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
@@ -27,16 +27,17 @@ pub(in crate::postgres) async fn list(
             SELECT q.id, q.webhook_id, q.endpoint, q.deliveries, q.event_type, q.content_type,
                 q.payload_bytes, q.received_at, q.resend_of, q.erased_at
             FROM fencepost.submissions q
-            WHERE q.endpoint = e.key AND ($3::uuid IS NULL OR q.id < $3)
+            WHERE q.endpoint = e.key AND q.id >= $3 AND q.id < $4
             ORDER BY q.id DESC
-            LIMIT $4
+            LIMIT $5
         ) s
         WHERE e.application = $1 AND ($2::uuid IS NULL OR e.key = $2)
         ORDER BY s.id DESC
-        LIMIT $4"#,
+        LIMIT $5"#,
         filter.application.as_uuid(),
         filter.endpoint.map(EndpointKey::as_uuid),
-        filter.page.before,
+        filter.created.lowest(),
+        filter.created.below(filter.page),
         i64::from(filter.page.limit),
     )
     .fetch_all(pool)

@@ -7,7 +7,7 @@ use domain::id::EndpointKey;
 use sqlx::SqlitePool;
 
 use crate::delivery::{DeliveryFilter, DeliveryView};
-use crate::sqlite::codec::{DeliveryViewRow, upper_bound};
+use crate::sqlite::codec::DeliveryViewRow;
 use crate::sqlite::errors::store_error;
 use crate::{StoreError, codes};
 
@@ -24,7 +24,8 @@ pub(in crate::sqlite) async fn list(
         CROSS JOIN deliveries d ON d.endpoint = e.key AND d.id IN (
             SELECT q.id
             FROM deliveries q
-            WHERE q.endpoint = e.key AND q.id < ?4 AND (?3 IS NULL OR q.state = ?3)
+            WHERE q.endpoint = e.key AND q.id >= ?6 AND q.id < ?4
+                AND (?3 IS NULL OR q.state = ?3)
             ORDER BY q.id DESC
             LIMIT ?5
         )
@@ -36,7 +37,8 @@ pub(in crate::sqlite) async fn list(
         CROSS JOIN settled_deliveries d ON d.endpoint = e.key AND d.id IN (
             SELECT q.id
             FROM settled_deliveries q
-            WHERE q.endpoint = e.key AND q.id < ?4 AND (?3 IS NULL OR q.state = ?3)
+            WHERE q.endpoint = e.key AND q.id >= ?6 AND q.id < ?4
+                AND (?3 IS NULL OR q.state = ?3)
             ORDER BY q.id DESC
             LIMIT ?5
         )
@@ -47,8 +49,9 @@ pub(in crate::sqlite) async fn list(
     .bind(filter.application.as_uuid())
     .bind(filter.endpoint.map(EndpointKey::as_uuid))
     .bind(filter.state.map(codes::of_state))
-    .bind(upper_bound(filter.page.before))
+    .bind(filter.created.below(filter.page))
     .bind(filter.page.limit)
+    .bind(filter.created.lowest())
     .fetch_all(readers)
     .await
     .map_err(|error| store_error("delivery::list", error))?;

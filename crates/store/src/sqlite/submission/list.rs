@@ -7,7 +7,7 @@ use domain::id::EndpointKey;
 use sqlx::SqlitePool;
 
 use crate::StoreError;
-use crate::sqlite::codec::{SubmissionRow, upper_bound};
+use crate::sqlite::codec::SubmissionRow;
 use crate::sqlite::errors::store_error;
 use crate::submission::{Submission, SubmissionFilter};
 
@@ -23,7 +23,7 @@ pub(in crate::sqlite) async fn list(
         CROSS JOIN submissions s ON s.endpoint = e.key AND s.id IN (
             SELECT q.id
             FROM submissions q
-            WHERE q.endpoint = e.key AND q.id < ?3
+            WHERE q.endpoint = e.key AND q.id >= ?5 AND q.id < ?3
             ORDER BY q.id DESC
             LIMIT ?4
         )
@@ -33,8 +33,9 @@ pub(in crate::sqlite) async fn list(
     )
     .bind(filter.application.as_uuid())
     .bind(filter.endpoint.map(EndpointKey::as_uuid))
-    .bind(upper_bound(filter.page.before))
+    .bind(filter.created.below(filter.page))
     .bind(filter.page.limit)
+    .bind(filter.created.lowest())
     .fetch_all(readers)
     .await
     .map_err(|error| store_error("submission::list", error))?;
