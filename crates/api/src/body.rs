@@ -89,7 +89,8 @@ fn is_declared_json(request: &HttpRequest) -> bool {
         && request.content_type().eq_ignore_ascii_case("application/json")
 }
 
-fn too_large(limit: BodyLimit) -> Problem {
+/// The body is over its limit.
+pub(crate) fn too_large(limit: BodyLimit) -> Problem {
     let limit_bytes = limit.bytes;
     Problem::new(Code::BodyTooLarge)
         .detail(format!("the body has more than {limit_bytes} bytes"))

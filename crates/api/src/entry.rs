@@ -45,9 +45,11 @@ pub fn main_entry() -> ExitCode {
 
 async fn run(line: &CommandLine) -> anyhow::Result<()> {
     let stop = process::stop_on_signal().context("cannot install signal handlers")?;
-    let store = line.database.open(line.sealing.required()?).await?;
+    let sealer = line.sealing.required()?;
+    let settings = line.api.settings(&sealer);
+    let store = line.database.open(sealer).await?;
     check(store.as_ref()).await?;
-    let running = crate::start(line.api.settings(), store, stop)?;
+    let running = crate::start(settings, store, stop)?;
     announce(&running).context("cannot write to standard output")?;
     running.finished().await?;
     tracing::info!("stopped");

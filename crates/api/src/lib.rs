@@ -10,6 +10,7 @@
 //! | `auth` | who calls, and whether the key's role allows it: checked before every handler |
 //! | `body`, `fields` | reads what a caller sends, within limits, and names what is wrong with it |
 //! | `committer` | stores submissions in groups: what arrives during a commit shares the next |
+//! | `rate_limit` | spends units of limits that all processes share: those who wait reserve together |
 //! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
 //! | `request_log`, `unread_body` | what happens around every request |
 //! | `waker` | tells workers that something is due |
@@ -27,6 +28,7 @@ mod fields;
 mod instant;
 mod list;
 mod problem;
+mod rate_limit;
 mod request_log;
 mod routes;
 mod server;
@@ -36,7 +38,8 @@ mod waker;
 
 pub use committer::{CommitLimits, Committer, NotAccepted};
 pub use entry::main_entry;
+pub use rate_limit::source::{SourceLimit, SourceSecret};
 pub use routes::{DescribedCall, described_calls};
 pub use server::{RunningApi, start};
-pub use settings::{Args, Settings};
+pub use settings::{Args, Rate, RateArgs, Settings, SourceSecretArg};
 pub use waker::Waker;

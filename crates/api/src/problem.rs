@@ -8,14 +8,18 @@ mod code;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
+use domain::rate_limit::RateLimit;
 use serde::Serialize;
 use store::StoreError;
+use store::rate_limit::Limiter;
 
 use crate::committer::NotAccepted;
+use crate::rate_limit::NotReserved;
 
 pub(crate) use code::Code;
 
@@ -55,6 +59,8 @@ pub(crate) enum Extension {
     Position { line: usize, column: usize },
     /// The limit that was passed.
     Limit { limit_bytes: usize },
+    /// Which limit is spent, and what it is.
+    RateLimit { scope: &'static str, limit: u32, window_seconds: u64 },
 }
 
 #[derive(Serialize)]
@@ -94,6 +100,18 @@ impl Problem {
     /// Fields, parameters or headers break a rule.
     pub(crate) fn of_fields(code: Code, errors: Vec<FieldError>) -> Self {
         Self { errors, ..Self::new(code) }
+    }
+
+    /// A limit is spent. `wait` is how long its window goes on.
+    pub(crate) fn rate_limited(limiter: Limiter, limit: RateLimit, wait: Duration) -> Self {
+        let (scope, window_seconds) = (limiter.as_str(), limit.window().as_secs());
+        let limit = limit.units();
+        // Rounded up: who comes back after that many seconds meets the next window.
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Self::new(Code::RateLimited)
+            .detail(format!("this {scope} may send {limit} requests in {window_seconds} s"))
+            .extended(Extension::RateLimit { scope, limit, window_seconds })
+            .header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
     }
 
     /// A fault of ours. The cause is logged and not answered.
@@ -197,6 +215,16 @@ impl From<NotAccepted> for Problem {
     }
 }
 
+impl From<NotReserved> for Problem {
+    fn from(why: NotReserved) -> Self {
+        match why {
+            NotReserved::QueueFull => Self::new(Code::Overloaded),
+            NotReserved::Failed(error) => Self::from(error.as_ref()),
+            NotReserved::Lost => Self::internal("a reservation ended without an answer"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use actix_web::body::MessageBody;
@@ -251,6 +279,24 @@ mod tests {
         }
         let (head, _) = rendered(&Problem::new(Code::IdempotencyKeyReused));
         assert_eq!(head.headers().get("retry-after"), None);
+    }
+
+    #[test]
+    fn a_spent_limit_is_named_with_the_time_until_its_window_ends_rounded_up() {
+        let limit = RateLimit::new(600, Duration::from_secs(60)).unwrap();
+        for (wait_ms, seconds) in [(0, "1"), (1, "1"), (1_000, "1"), (1_001, "2"), (60_000, "60")] {
+            let wait = Duration::from_millis(wait_ms);
+            let problem = Problem::rate_limited(Limiter::Endpoint, limit, wait);
+            let (head, document) = rendered(&problem);
+            assert_eq!(head.status(), StatusCode::TOO_MANY_REQUESTS);
+            assert_eq!(head.headers().get("retry-after").unwrap(), seconds);
+            assert_eq!(document["code"], "rate_limited");
+            assert_eq!(document["scope"], "endpoint");
+            assert_eq!(
+                (&document["limit"], &document["window_seconds"]),
+                (&600.into(), &60.into())
+            );
+        }
     }
 
     #[test]

@@ -5,9 +5,11 @@
 
 mod api_key;
 mod application;
+mod budget;
 mod created;
 mod delivery;
 mod endpoint;
+mod form;
 mod livez;
 mod readyz;
 mod submission;
@@ -22,6 +24,7 @@ use store::Store;
 use self::table::{Access, Call};
 use crate::auth::Uses;
 use crate::body::BodyLimit;
+use crate::rate_limit::RateLimiter;
 use crate::{Committer, Settings, Waker};
 
 pub use self::table::DescribedCall;
@@ -35,6 +38,8 @@ pub(crate) struct State {
     pub(crate) committer: Committer,
     /// To be woken after every commit that made something due.
     pub(crate) waker: Waker,
+    /// The one way to spend from a rate limit.
+    pub(crate) limiter: RateLimiter,
     /// The limits.
     pub(crate) settings: Settings,
     /// When keys were used.
@@ -62,6 +67,7 @@ fn calls() -> Vec<Call> {
     calls.extend(application::calls());
     calls.extend(delivery::calls());
     calls.extend(endpoint::calls());
+    calls.extend(form::calls());
     calls.extend(submission::calls());
     calls
 }

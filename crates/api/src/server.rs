@@ -16,6 +16,7 @@ use tokio_util::context::TokioContext;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Uses;
+use crate::rate_limit::RateLimiter;
 use crate::routes::{self, State};
 use crate::{Committer, Settings, Waker};
 use crate::{request_log, unread_body};
@@ -71,7 +72,9 @@ pub fn start(
 ) -> anyhow::Result<RunningApi> {
     let waker = Waker::new(Arc::clone(&store));
     let committer = Committer::new(Arc::clone(&store), waker.clone(), settings.commit);
-    let state = Data::new(State { store, committer, waker, settings, uses: Uses::default() });
+    let limiter = RateLimiter::new(Arc::clone(&store), settings.rate_waiting_max);
+    let uses = Uses::default();
+    let state = Data::new(State { store, committer, waker, limiter, settings, uses });
     let settings = &state.settings;
     // Should one of the two end on its own, the other ends with it.
     let stop = stop.child_token();

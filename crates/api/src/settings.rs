@@ -1,13 +1,19 @@
 //! What the api is told when it starts.
 
+mod rates;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use domain::destination::AddressPolicy;
+use domain::rate_limit::RateLimit;
+use domain::submission::content::FormLimits;
 use process::AddressPolicyArgs;
+use store::sealing::Sealer;
 
-use crate::CommitLimits;
+pub use self::rates::{Rate, RateArgs, SourceSecretArg};
+use crate::{CommitLimits, SourceLimit};
 
 /// The largest body limit that can be configured: 64 MiB.
 const BODY_LIMIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -41,6 +47,16 @@ pub struct Settings {
     pub shutdown_timeout: Duration,
     /// How submissions share commits.
     pub commit: CommitLimits,
+    /// How many submissions one address may send. None by default, since it needs a secret; the
+    /// programs limit it to 6,000 per 60 s.
+    pub source_limit: Option<SourceLimit>,
+    /// How many submissions one API key may send. None by default.
+    pub key_limit: Option<RateLimit>,
+    /// The most requests that wait to be told whether they are within a rate limit. 2,048 by default:
+    /// more than there are connections.
+    pub rate_waiting_max: usize,
+    /// What a form may hold.
+    pub form: FormLimits,
     /// Where endpoints may lead.
     pub address_policy: AddressPolicy,
 }
@@ -60,6 +76,10 @@ impl Default for Settings {
             workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             shutdown_timeout: Duration::from_secs(30),
             commit: CommitLimits::default(),
+            source_limit: None,
+            key_limit: None,
+            rate_waiting_max: 2_048,
+            form: FormLimits::default(),
             address_policy: AddressPolicy::default(),
         }
     }
@@ -95,16 +115,22 @@ pub struct Args {
         value_parser = |text: &str| process::parse_size(text, 1..=BODY_LIMIT_BYTES_MAX)
     )]
     pub body_limit: u64,
+    /// How much may come in.
+    #[command(flatten)]
+    pub rates: RateArgs,
     /// Where endpoints may lead.
     #[command(flatten)]
     pub address_policy: AddressPolicyArgs,
 }
 
 impl Args {
-    /// The settings that they ask for.
+    /// The settings that they ask for. The sealer gives the secret of the source limit, if there is
+    /// none of its own.
     #[must_use]
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self, sealer: &Sealer) -> Settings {
         Settings {
+            source_limit: self.rates.source_limit(sealer),
+            key_limit: self.rates.key_rate.limit(),
             listen: self.listen,
             private_listen: self.private_listen,
             body_limit_bytes: usize::try_from(self.body_limit).unwrap_or(usize::MAX),
@@ -114,15 +140,10 @@ impl Args {
     }
 }
 
-impl From<&Args> for Settings {
-    fn from(args: &Args) -> Self {
-        args.settings()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use store::sealing::SealingKey;
 
     use super::*;
 
@@ -134,7 +155,10 @@ mod tests {
 
     #[test]
     fn the_arguments_have_the_defaults_of_the_settings() {
-        let settings = Line::parse_from(["api"]).args.settings();
+        let sealer = Sealer::new(SealingKey::generate().unwrap(), Vec::new());
+        let mut settings = Line::parse_from(["api"]).args.settings(&sealer);
+        let source_limit = settings.source_limit.take().unwrap();
+        assert_eq!((source_limit.limit, source_limit.trusted_hops), (RateLimit::SOURCE_DEFAULT, 0));
         assert_eq!(format!("{settings:?}"), format!("{:?}", Settings::default()));
     }
 

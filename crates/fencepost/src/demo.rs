@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use domain::delivery::StateName;
+use domain::rate_limit::{RATE_UNITS_MAX, RATE_WINDOW_MIN, RateLimit};
 
 use self::receiver::Receiver;
 use self::service::Service;
@@ -153,6 +154,8 @@ fn endpoint_settings() -> anyhow::Result<domain::endpoint::EndpointSettings> {
         connect_deadline: Duration::from_millis(500),
         retry_schedule: schedule,
         overload_floor: Duration::ZERO,
+        // All payloads are submitted at once.
+        ingest_rate: RateLimit::new(RATE_UNITS_MAX, RATE_WINDOW_MIN)?,
         ..Default::default()
     })
     .context("the settings of the demonstration's endpoint")

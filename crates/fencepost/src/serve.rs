@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use process::{ConfigArgs, SealingArgs};
+use store::sealing::Sealer;
 use store::sqlite::{self, ServerLock, SqliteStore};
 use store::{Backend, Store, StoreOptions};
 
@@ -32,6 +33,7 @@ pub(crate) struct Args {
 
 /// What the two halves of the process work on.
 struct Opened {
+    sealer: Sealer,
     for_api: Arc<dyn Store>,
     for_worker: Arc<dyn Store>,
     /// Held until the process ends.
@@ -46,7 +48,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Backend::Postgres => open_postgres(&args).await?,
     };
     let policy = args.api.address_policy.policy();
-    let api = api::start(args.api.settings(), opened.for_api, stop.clone())?;
+    let api = api::start(args.api.settings(&opened.sealer), opened.for_api, stop.clone())?;
     let worker = worker::start(args.worker.settings(policy), opened.for_worker, stop.clone());
     println!("listening http://{} private http://{}", api.address(), api.private_address());
     for note in opened.notes {
@@ -75,7 +77,7 @@ async fn open_sqlite(args: &Args) -> anyhow::Result<Opened> {
         (process::load_or_create_key_file(&file)?, Some(file))
     };
     store::migrate(url).await.context("the schema was not migrated")?;
-    let store = store::open(url, StoreOptions::new(sealer)).await?;
+    let store = store::open(url, StoreOptions::new(sealer.clone())).await?;
     let mut notes = vec![format!("database {}", path.display())];
     if let Some(file) = key_file {
         let file = file.display();
@@ -86,7 +88,7 @@ async fn open_sqlite(args: &Args) -> anyhow::Result<Opened> {
         notes.push(format!("admin key, shown once: {}", key.reveal()));
         notes.push(what_to_try(key.reveal()));
     }
-    Ok(Opened { for_api: Arc::clone(&store), for_worker: store, _lock: Some(lock), notes })
+    Ok(Opened { sealer, for_api: Arc::clone(&store), for_worker: store, _lock: Some(lock), notes })
 }
 
 /// `fencepost.db` has its key in `fencepost.key`.
@@ -105,7 +107,7 @@ async fn open_postgres(args: &Args) -> anyhow::Result<Opened> {
     let sealer = args.sealing.required()?;
     // The api's threads and the worker's run on different runtimes, and a connection belongs to the
     // one that opened it: each half has its own pools.
-    let options = StoreOptions::new(sealer);
+    let options = StoreOptions::new(sealer.clone());
     let url = &args.database.database_url;
     let for_api = store::open(url, options.clone()).await?;
     let for_worker = store::open(url, options).await?;
@@ -121,7 +123,7 @@ async fn open_postgres(args: &Args) -> anyhow::Result<Opened> {
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Opened { for_api, for_worker, _lock: None, notes })
+    Ok(Opened { sealer, for_api, for_worker, _lock: None, notes })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use hmac::{Hmac, Mac};
 use secrecy::{ExposeSecret, SecretBox};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -125,6 +126,19 @@ impl Sealer {
         self.seal(&plaintext, row)
     }
 
+    /// A key for another purpose, made of the key that seals: the same wherever that one is. It tells
+    /// nothing of it.
+    #[must_use]
+    pub fn derive(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
+        // HMAC fills a short key up with zeros to the block of its hash.
+        let mut block = Zeroizing::new([0; 64]);
+        let (key, _) = block.split_at_mut(SEALING_KEY_BYTES);
+        key.copy_from_slice(self.current.expose());
+        let mut mac = Hmac::<Sha256>::new((&*block).into());
+        mac.update(purpose);
+        Zeroizing::new(mac.finalize().into_bytes().into())
+    }
+
     /// Seals for the row that `row` identifies.
     pub fn seal(&self, plaintext: &[u8], row: &[u8]) -> Result<Sealed, SealError> {
         let mut nonce = [0; NONCE_BYTES];
@@ -190,6 +204,16 @@ mod tests {
         assert_eq!(sealer.open(&kept, b"row"), Err(SealError::Broken));
         kept.bytes.truncate(NONCE_BYTES - 1);
         assert_eq!(sealer.open(&kept, b"row"), Err(SealError::Broken));
+    }
+
+    #[test]
+    fn a_derived_key_depends_on_the_sealing_key_and_on_the_purpose() {
+        let (a, b) = (SealingKey::generate().unwrap(), SealingKey::generate().unwrap());
+        let of = |key: &SealingKey| Sealer::new(key.clone(), vec![b.clone()]);
+        assert_eq!(of(&a).derive(b"x"), of(&a).derive(b"x"));
+        assert_ne!(of(&a).derive(b"x"), of(&a).derive(b"y"));
+        assert_ne!(of(&a).derive(b"x"), of(&b).derive(b"x"));
+        assert_ne!(*of(&a).derive(b"x"), *a.expose());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod killed_worker;
 mod lost_database;
 mod outcomes;
 mod pooler;
+mod rate_limits;
 mod service;
 mod stopped_worker;
 mod wake_up;

@@ -22,7 +22,7 @@ on_both_stores! {
 /// A window that does not end while a test runs, but for one run in a few ten thousands.
 const DAY: Duration = Duration::from_hours(24);
 
-#[expect(clippy::expect_used, reason = "the limits of these tests are limits")]
+#[expect(clippy::expect_used, reason = "the limits of these tests are within their bounds")]
 fn of(limiter: Limiter, subject: &str, limit: u32, units: u32) -> Reservation {
     let limit = RateLimit::new(limit, DAY).expect("a limit");
     Reservation { limiter, subject: subject.to_owned(), limit, units }

@@ -55,6 +55,9 @@ codes! {
     KeyNotFound, "key_not_found", NOT_FOUND, "no API key has this id";
     KeyLastAdmin, "key_last_admin", CONFLICT, "the last admin key of all applications stays: create another one first";
 
+    // How much.
+    RateLimited, "rate_limited", TOO_MANY_REQUESTS, "the budget that `scope` names is spent: wait as long as `Retry-After` says";
+
     // Bodies.
     BodyTooLarge, "body_too_large", PAYLOAD_TOO_LARGE, "the body has more bytes than `limit_bytes`";
     BodyTooSlow, "body_too_slow", REQUEST_TIMEOUT, "the body did not arrive in time";
@@ -80,6 +83,17 @@ codes! {
     PayloadErased, "payload_erased", GONE, "the payload was erased";
     PayloadExpired, "payload_expired", GONE, "the payload is no longer kept";
     EventTypeInvalid, "event_type_invalid", UNPROCESSABLE_ENTITY, "`Fencepost-Event-Type` breaks a rule, see `errors`";
+
+    // Forms.
+    FormTypeUnsupported, "form_type_unsupported", UNSUPPORTED_MEDIA_TYPE, "send the form as `application/x-www-form-urlencoded` or `multipart/form-data`";
+    FormCharsetUnsupported, "form_charset_unsupported", UNSUPPORTED_MEDIA_TYPE, "send the form in UTF-8";
+    FormMalformed, "form_malformed", UNPROCESSABLE_ENTITY, "the body is not a form of its content type";
+    FormFileRefused, "form_file_refused", UNPROCESSABLE_ENTITY, "the form has a file: only text is taken";
+    FormFieldsTooMany, "form_fields_too_many", UNPROCESSABLE_ENTITY, "the form has too many fields, see `detail`";
+    FormNameMissing, "form_name_missing", UNPROCESSABLE_ENTITY, "a field of the form has no name";
+    FormNameTooLong, "form_name_too_long", UNPROCESSABLE_ENTITY, "the name of a field is too long, see `detail`";
+    FormValueTooLong, "form_value_too_long", UNPROCESSABLE_ENTITY, "the value of a field is too long, see `detail`";
+    FormEncodingInvalid, "form_encoding_invalid", UNPROCESSABLE_ENTITY, "the name or value of a field is not UTF-8";
 
     // Deliveries.
     DeliveryNotFound, "delivery_not_found", NOT_FOUND, "no delivery has this id";

@@ -7,15 +7,20 @@ mod list;
 mod payload;
 mod ping;
 
+use actix_web::http::header::HeaderMap;
 use domain::id::{ApplicationKey, DeliveryId, SubmissionId};
+use domain::submission::IdempotencyKey;
+use domain::submission::idempotency_key::IdempotencyKeyError;
 use serde::Serialize;
 use store::api_key::Role;
-use store::submission::Submission;
+use store::submission::{Acceptance, Accepted, NewSubmission, Submission};
 use uuid::Uuid;
 
 use super::{Access, Call, Repeated, State, endpoint, single};
 use crate::instant::Instant;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, FieldError, Problem};
+
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 pub(super) fn calls() -> Vec<Call> {
     vec![
@@ -80,4 +85,48 @@ async fn find(state: &State, application: ApplicationKey, id: &str) -> Result<Su
     let missing = || Problem::new(Code::SubmissionNotFound);
     let id: SubmissionId = id.parse().map_err(|_| missing())?;
     state.store.find_submission(application, id).await?.ok_or_else(missing)
+}
+
+/// Stores a submission. Answers what its key stands for, and whether that was there before.
+pub(super) async fn store(
+    state: &State,
+    submission: NewSubmission,
+) -> Result<(Accepted, bool), Problem> {
+    match state.committer.accept(submission).await? {
+        Acceptance::Accepted(accepted) => Ok((accepted, false)),
+        Acceptance::Replayed(original) => Ok((original, true)),
+        Acceptance::Conflicted => Err(Problem::new(Code::IdempotencyKeyReused)),
+        Acceptance::KeyInProgress => Err(Problem::new(Code::IdempotencyKeyInProgress)),
+        Acceptance::EndpointMissing => Err(Problem::new(Code::EndpointNotFound)),
+    }
+}
+
+/// Names in the log what was stored.
+pub(super) fn record_in_span(accepted: &Accepted, endpoint_id: &str) {
+    let span = tracing::Span::current();
+    span.record("endpoint.id", endpoint_id);
+    span.record("submission.id", tracing::field::display(accepted.submission));
+}
+
+/// The idempotency key of a request, if it has one.
+pub(super) fn idempotency_key(
+    headers: &HeaderMap,
+    parse: impl FnOnce(&[u8]) -> Result<IdempotencyKey, IdempotencyKeyError>,
+) -> Result<Option<IdempotencyKey>, Problem> {
+    let refuse =
+        |code, message| refused(Code::IdempotencyKeyInvalid, IDEMPOTENCY_KEY, code, message);
+    match single(headers, IDEMPOTENCY_KEY) {
+        Ok(None) => Ok(None),
+        Ok(Some(value)) => parse(value.as_bytes())
+            .map(Some)
+            .map_err(|error| refuse(error.code(), error.to_string())),
+        Err(Repeated) => {
+            Err(refuse("idempotency_key_repeated", "is given more than once".to_owned()))
+        }
+    }
+}
+
+/// A header breaks a rule.
+fn refused(code: Code, header: &'static str, rule: &'static str, message: String) -> Problem {
+    Problem::of_fields(code, vec![FieldError::new(header, rule, message)])
 }

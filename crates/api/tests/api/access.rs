@@ -7,7 +7,11 @@ use store::api_key::Role;
 use crate::harness::{Api, Request, create_application, create_key, problem};
 
 /// What anyone may call. Opening a call is a decision, so it is made here as well.
-const OPEN: [(&str, &str); 1] = [("GET", "/livez")];
+const OPEN: [(&str, &str); 3] = [
+    ("GET", "/livez"),
+    ("POST", "/f/{endpoint_id}"),
+    ("POST", "/f/{application_id}/{endpoint_id}"),
+];
 
 /// What each path parameter names, and the code that says that it names nothing. A parameter that is
 /// not here fails the tests.

@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use api::{RunningApi, Settings};
 use domain::application::DEFAULT_APPLICATION_KEY;
+use domain::destination::{AddressPolicy, DestinationUrl};
+use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft};
 use domain::id::{ApplicationKey, PublicId};
+use domain::signing::SigningSecret;
 use serde_json::Value;
 use store::api_key::{NewApiKey, Role};
+use store::endpoint::{Endpoint, EndpointCreation, NewEndpoint};
 use store::sealing::{Sealer, SealingKey};
 use store::submission::{Submission, SubmissionFilter};
 use store::{Page, Store, StoreOptions};
@@ -96,6 +100,34 @@ impl Api {
         let answer = self.post("/v1/endpoints").json(&body).send().await;
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()
+    }
+
+    /// Stores an endpoint whose settings are other than the default.
+    pub(crate) async fn store_endpoint(
+        &self,
+        application: ApplicationKey,
+        id: &str,
+        change: impl FnOnce(&mut SettingsDraft),
+    ) -> Endpoint {
+        let mut draft = SettingsDraft::default();
+        change(&mut draft);
+        let new = NewEndpoint {
+            key: store::new_id::endpoint_key(),
+            application,
+            id: PublicId::parse(id).unwrap(),
+            url: DestinationUrl::parse("https://example.com/hook", &AddressPolicy::default())
+                .unwrap(),
+            name: None,
+            event_types: None,
+            headers: CustomHeaders::default(),
+            settings: EndpointSettings::new(draft).unwrap(),
+            secret: SigningSecret::from_slice(&[7; 24]).unwrap(),
+            ed25519: store::secret::generate_ed25519().unwrap(),
+        };
+        match self.store.create_endpoint(&new).await.unwrap() {
+            EndpointCreation::Created(endpoint) => endpoint,
+            EndpointCreation::IdTaken => panic!("{id} is taken"),
+        }
     }
 
     /// A submission to that endpoint, to be completed and sent.

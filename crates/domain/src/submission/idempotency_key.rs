@@ -4,6 +4,12 @@ use std::fmt;
 
 /// The most bytes of an idempotency key: 255.
 pub const KEY_BYTES_MAX: usize = 255;
+/// The fewest bytes of a visitor's idempotency key: 16.
+pub const VISITOR_KEY_BYTES_MIN: usize = 16;
+/// What stands before a visitor's key.
+const VISITOR_PREFIX: &str = "form:";
+/// The most bytes of a visitor's idempotency key: 250.
+pub const VISITOR_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - VISITOR_PREFIX.len();
 
 /// An idempotency key: 1 to 255 visible ASCII characters (`0x21` to `0x7E`).
 ///
@@ -27,6 +33,14 @@ pub enum IdempotencyKeyError {
         /// [`KEY_BYTES_MAX`].
         limit: usize,
     },
+    /// The key of a visitor is so short that another may choose it too.
+    #[error("an idempotency key has at least {limit} characters here, this one {length}")]
+    TooShort {
+        /// The length in bytes.
+        length: usize,
+        /// [`VISITOR_KEY_BYTES_MIN`].
+        limit: usize,
+    },
     /// The key holds a space, a control character or a byte that is not ASCII.
     #[error("an idempotency key holds only visible ASCII characters, byte {position} is another")]
     NotVisibleAscii {
@@ -42,6 +56,7 @@ impl IdempotencyKeyError {
         match self {
             Self::Empty => "idempotency_key_empty",
             Self::TooLong { .. } => "idempotency_key_too_long",
+            Self::TooShort { .. } => "idempotency_key_too_short",
             Self::NotVisibleAscii { .. } => "idempotency_key_not_visible_ascii",
         }
     }
@@ -63,6 +78,27 @@ impl IdempotencyKey {
         match value.iter().position(|byte| !byte.is_ascii_graphic()) {
             None => Ok(Self(value.iter().copied().map(char::from).collect())),
             Some(position) => Err(IdempotencyKeyError::NotVisibleAscii { position }),
+        }
+    }
+
+    /// Reads the key that a visitor without an API key gives: 16 to 250 characters.
+    ///
+    /// All visitors of an endpoint share one space of keys, so a short one would meet that of another.
+    /// It is not the space of callers with an API key: nobody can take the key that a producer is
+    /// going to use.
+    ///
+    /// # Errors
+    /// [`IdempotencyKeyError`], which names the limit.
+    pub fn parse_of_visitor(value: &[u8]) -> Result<Self, IdempotencyKeyError> {
+        let key = Self::parse(value)?;
+        match key.0.len() {
+            length @ ..VISITOR_KEY_BYTES_MIN => {
+                Err(IdempotencyKeyError::TooShort { length, limit: VISITOR_KEY_BYTES_MIN })
+            }
+            VISITOR_KEY_BYTES_MIN..=VISITOR_KEY_BYTES_MAX => {
+                Ok(Self(format!("{VISITOR_PREFIX}{}", key.0)))
+            }
+            length => Err(IdempotencyKeyError::TooLong { length, limit: VISITOR_KEY_BYTES_MAX }),
         }
     }
 
@@ -130,6 +166,21 @@ mod tests {
         assert_ne!(parse("a"), parse("A"));
         assert_ne!(parse("a"), parse("\"a\""));
         assert_eq!(parse("\"a\"").to_string(), "\"a\"");
+    }
+
+    #[test]
+    fn a_visitors_key_has_16_to_250_characters_and_is_no_producers_key() {
+        let parse = |length: usize| IdempotencyKey::parse_of_visitor("k".repeat(length).as_bytes());
+        for length in [16, 250] {
+            let key = parse(length).unwrap();
+            assert_ne!(key, IdempotencyKey::parse("k".repeat(length).as_bytes()).unwrap());
+            assert!(IdempotencyKey::parse(key.as_str().as_bytes()).is_ok(), "it can be stored");
+        }
+        let short = IdempotencyKeyError::TooShort { length: 15, limit: 16 };
+        assert_eq!(parse(15), Err(short));
+        assert_eq!(short.code(), "idempotency_key_too_short");
+        assert_eq!(parse(251), Err(IdempotencyKeyError::TooLong { length: 251, limit: 250 }));
+        assert_eq!(parse(0), Err(IdempotencyKeyError::Empty));
     }
 
     proptest! {

@@ -7,10 +7,12 @@ use actix_web::http::header::HeaderValue;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use domain::id::{DeliveryId, SubmissionId};
+use domain::submission::IdempotencyKey;
 use serde::Serialize;
 use store::submission::{NewResend, Resend, Resent};
 
-use super::super::submission::accept::{IDEMPOTENT_REPLAYED, idempotency_key};
+use super::super::submission::accept::IDEMPOTENT_REPLAYED;
+use super::super::submission::idempotency_key;
 use super::{State, parse_id};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
@@ -36,7 +38,7 @@ pub(super) async fn resend(
     refuse_query(&request)?;
     let id = parse_id(&delivery_id)?;
     tracing::Span::current().record("delivery.id", tracing::field::display(id));
-    let key = idempotency_key(request.headers())?;
+    let key = idempotency_key(request.headers(), IdempotencyKey::parse)?;
     match state.store.resend(&NewResend::new(caller.application, id, key)).await? {
         Resend::Accepted(resent) => {
             state.waker.wake();

@@ -1,8 +1,9 @@
 //! `POST /v1/endpoints/{endpoint_id}/submissions`: stores a payload together with its delivery.
 //!
 //! 202 is answered only after the commit. The order of the checks is fixed: the caller, the body's
-//! limit, the endpoint, then the idempotency key, the event type, the content type, and whether a
-//! payload that is declared to be JSON is JSON. The bytes are kept as they came.
+//! limit, the budgets of source and key, the endpoint and its budget, then the idempotency key, the
+//! event type, the content type, and whether a payload that is declared to be JSON is JSON. The bytes
+//! are kept as they came.
 
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, Data, Path, Payload};
@@ -11,16 +12,15 @@ use domain::id::{DeliveryId, EndpointKey, SubmissionId};
 use domain::submission::content::declared_json_parses;
 use domain::submission::{ContentType, EventType, IdempotencyKey};
 use serde::Serialize;
-use store::submission::{Acceptance, Accepted, NewSubmission};
+use store::submission::{Accepted, NewSubmission};
 
-use super::{Repeated, State, endpoint, single};
+use super::{Repeated, State, endpoint, idempotency_key, record_in_span, refused, single, store};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{malformed_json, refuse_query};
 use crate::instant::Instant;
-use crate::problem::{Code, FieldError, Problem};
+use crate::problem::{Code, Problem};
 
-const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const EVENT_TYPE: &str = "Fencepost-Event-Type";
 pub(in crate::routes) const IDEMPOTENT_REPLAYED: HeaderName =
     HeaderName::from_static("idempotent-replayed");
@@ -43,26 +43,22 @@ pub(super) async fn accept(
 ) -> Result<HttpResponse, Problem> {
     refuse_query(&request)?;
     let payload = body::read(&request, payload, state.payload_limit()).await?;
+    state.spend_of_source(&request).await?;
+    state.spend_of_key(&caller).await?;
     let endpoint = endpoint::find(&state, caller.application, &endpoint_id).await?;
+    state.spend_of_endpoint(&endpoint).await?;
     let submission = parse(request.headers(), endpoint.key, payload)?;
-    answer(state.committer.accept(submission).await?, &endpoint_id)
+    let (accepted, replayed) = store(&state, submission).await?;
+    Ok(accepted_answer(accepted, &endpoint_id, replayed))
 }
 
 /// The answer to a submission of that endpoint.
-pub(super) fn answer(acceptance: Acceptance, endpoint_id: &str) -> Result<HttpResponse, Problem> {
-    match acceptance {
-        Acceptance::Accepted(accepted) => Ok(accepted_answer(accepted, endpoint_id, false)),
-        Acceptance::Replayed(original) => Ok(accepted_answer(original, endpoint_id, true)),
-        Acceptance::Conflicted => Err(Problem::new(Code::IdempotencyKeyReused)),
-        Acceptance::KeyInProgress => Err(Problem::new(Code::IdempotencyKeyInProgress)),
-        Acceptance::EndpointMissing => Err(Problem::new(Code::EndpointNotFound)),
-    }
-}
-
-fn accepted_answer(accepted: Accepted, endpoint_id: &str, replayed: bool) -> HttpResponse {
-    let span = tracing::Span::current();
-    span.record("endpoint.id", endpoint_id);
-    span.record("submission.id", tracing::field::display(accepted.submission));
+pub(super) fn accepted_answer(
+    accepted: Accepted,
+    endpoint_id: &str,
+    replayed: bool,
+) -> HttpResponse {
+    record_in_span(&accepted, endpoint_id);
     let mut response = HttpResponse::Accepted();
     if replayed {
         response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));
@@ -81,29 +77,12 @@ fn parse(
     endpoint: EndpointKey,
     payload: Bytes,
 ) -> Result<NewSubmission, Problem> {
-    let idempotency_key = idempotency_key(headers)?;
+    let idempotency_key = idempotency_key(headers, IdempotencyKey::parse)?;
     let event_type = event_type(headers)?;
     let content_type = content_type(headers)?;
     declared_json_parses(&content_type, &payload)
         .map_err(|error| malformed_json(error.line, error.column, &error.to_string()))?;
     Ok(NewSubmission::new(endpoint, idempotency_key, event_type, content_type, payload))
-}
-
-/// The idempotency key of a submission.
-pub(in crate::routes) fn idempotency_key(
-    headers: &HeaderMap,
-) -> Result<Option<IdempotencyKey>, Problem> {
-    let refuse =
-        |code, message| refused(Code::IdempotencyKeyInvalid, IDEMPOTENCY_KEY, code, message);
-    match single(headers, IDEMPOTENCY_KEY) {
-        Ok(None) => Ok(None),
-        Ok(Some(value)) => IdempotencyKey::parse(value.as_bytes())
-            .map(Some)
-            .map_err(|error| refuse(error.code(), error.to_string())),
-        Err(Repeated) => {
-            Err(refuse("idempotency_key_repeated", "is given more than once".to_owned()))
-        }
-    }
 }
 
 fn event_type(headers: &HeaderMap) -> Result<Option<EventType>, Problem> {
@@ -126,8 +105,4 @@ fn content_type(headers: &HeaderMap) -> Result<ContentType, Problem> {
             .map_err(|error| refuse(error.code(), error.to_string())),
         Err(Repeated) => Err(refuse("content_type_repeated", "is given more than once".to_owned())),
     }
-}
-
-fn refused(code: Code, header: &'static str, rule: &'static str, message: String) -> Problem {
-    Problem::of_fields(code, vec![FieldError::new(header, rule, message)])
 }

@@ -6,11 +6,11 @@
 
 use actix_web::web::{Bytes, Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use domain::submission::{ContentType, EventType};
+use domain::submission::{ContentType, EventType, IdempotencyKey};
 use store::submission::NewSubmission;
 
-use super::accept::{answer, idempotency_key};
-use super::{State, endpoint};
+use super::accept::accepted_answer;
+use super::{State, endpoint, idempotency_key, store};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::refuse_query;
@@ -29,12 +29,13 @@ pub(super) async fn ping(
     refuse_query(&request)?;
     body::read_no_fields(&request, payload, state.management_limit()).await?;
     let endpoint = endpoint::find(&state, caller.application, &endpoint_id).await?;
-    let key = idempotency_key(request.headers())?;
+    let key = idempotency_key(request.headers(), IdempotencyKey::parse)?;
     let event_type = EventType::parse(PING).map_err(Problem::internal)?;
     let content_type = ContentType::parse(b"application/json").map_err(Problem::internal)?;
     // Nothing in it changes from ping to ping: two with one idempotency key have the same content.
     let data = serde_json::json!({"endpoint_id": endpoint.id.as_str()});
     let payload = Bytes::from(serde_json::json!({"type": PING, "data": data}).to_string());
     let submission = NewSubmission::new(endpoint.key, key, Some(event_type), content_type, payload);
-    answer(state.committer.accept(submission).await?, &endpoint_id)
+    let (accepted, replayed) = store(&state, submission).await?;
+    Ok(accepted_answer(accepted, &endpoint_id, replayed))
 }

@@ -51,6 +51,12 @@ impl Default for ContentType {
 }
 
 impl ContentType {
+    /// `application/json`.
+    #[must_use]
+    pub fn json() -> Self {
+        Self(String::from("application/json"))
+    }
+
     /// Reads the value of a `Content-Type` header, without spaces around it.
     ///
     /// # Errors

@@ -58,6 +58,12 @@ impl EventTypeError {
 }
 
 impl EventType {
+    /// What a form tells of: `form.submitted`.
+    #[must_use]
+    pub fn of_form() -> Self {
+        Self(String::from("form.submitted"))
+    }
+
     /// Reads an event type. Letter case matters.
     ///
     /// # Errors

@@ -1,0 +1,58 @@
+//! What a request to an ingest route spends before anything of it is looked at more closely.
+//!
+//! Each request spends: one that is refused for its content, and one that repeats an idempotency key,
+//! too. One that is over a limit has spent what it was within before.
+
+use std::time::Instant;
+
+use actix_web::HttpRequest;
+use domain::rate_limit::RateLimit;
+use store::endpoint::Endpoint;
+use store::rate_limit::Limiter;
+
+use super::State;
+use crate::auth::Caller;
+use crate::problem::Problem;
+use crate::rate_limit::{Spent, source};
+
+impl State {
+    /// Spends from the budget of the address that the request comes from.
+    pub(super) async fn spend_of_source(&self, request: &HttpRequest) -> Result<(), Problem> {
+        match &self.settings.source_limit {
+            Some(source) => {
+                let subject = source::subject(request, source);
+                self.spend(Limiter::Source, subject, source.limit).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Spends from the budget of the key.
+    pub(super) async fn spend_of_key(&self, caller: &Caller) -> Result<(), Problem> {
+        match self.settings.key_limit {
+            Some(limit) => self.spend(Limiter::Key, caller.key.to_string(), limit).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Spends from the budget of the endpoint.
+    pub(super) async fn spend_of_endpoint(&self, endpoint: &Endpoint) -> Result<(), Problem> {
+        let limit = endpoint.settings.ingest_rate();
+        self.spend(Limiter::Endpoint, endpoint.key.to_string(), limit).await
+    }
+
+    async fn spend(
+        &self,
+        limiter: Limiter,
+        subject: String,
+        limit: RateLimit,
+    ) -> Result<(), Problem> {
+        match self.limiter.spend(limiter, subject, limit).await? {
+            Spent::Granted => Ok(()),
+            Spent::Denied { until } => {
+                let wait = until.saturating_duration_since(Instant::now());
+                Err(Problem::rate_limited(limiter, limit, wait))
+            }
+        }
+    }
+}
