@@ -162,7 +162,8 @@ async fn a_list_is_narrowed_to_a_time_whose_end_is_left_out() {
     let id: uuid::Uuid = accepted["submission_id"].as_str().unwrap().parse().unwrap();
     let millis = id.as_u128() >> 80;
     let at = |millis: u128| {
-        let at = time::OffsetDateTime::from_unix_timestamp_nanos((millis * 1_000_000) as i128);
+        let at =
+            time::OffsetDateTime::from_unix_timestamp_nanos((millis * 1_000_000).cast_signed());
         let there = at.unwrap().to_offset(time::macros::offset!(+05:30));
         let text = there.format(&time::format_description::well_known::Rfc3339).unwrap();
         text.replace('+', "%2B")

@@ -155,6 +155,76 @@ async fn a_pause_that_commits_while_a_claim_waits_is_honoured() -> anyhow::Resul
     Ok(())
 }
 
+/// The claim waits for the schedule row while a give-back commits: its snapshot does not see what was
+/// given back, so it must not move the mark over it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_given_back_beside_a_waiting_claim_is_found_by_the_next_one() -> anyhow::Result<()>
+{
+    let db = Fixture::postgres().await?;
+    let endpoint = db.endpoint().await?;
+    let old = db.submit(&endpoint).await?;
+    db.make_due(old).await?;
+    db.claim_one(&endpoint).await?;
+    let young = db.submit(&endpoint).await?;
+    let mut session = db.session().await?;
+    // What the give-back statement writes, stopped before its commit.
+    run(
+        &mut session,
+        "begin; update fencepost.deliveries set state = 1, claim_token = null where state = 2;
+        update fencepost.endpoint_schedule set in_flight = in_flight - 1,
+            low_water = '-infinity', given_back = given_back + 1",
+    )
+    .await?;
+    let (store, key) = (Arc::clone(&db.store), endpoint.key);
+    let claiming = tokio::spawn(async move { claim(store.as_ref(), &[key], 10).await });
+    until_it_waits(&mut db.session().await?, "postgres::delivery::claim_due").await?;
+    run(&mut session, "commit").await?;
+    let (batch, _) = claiming.await??;
+    assert_eq!(batch.claimed.iter().map(|c| c.delivery).collect::<Vec<_>>(), [young]);
+    assert_eq!(db.due_endpoints(false).await?, [endpoint.key], "no sweep is needed");
+    assert_eq!(db.claim_one(&endpoint).await?.delivery, old);
+    Ok(())
+}
+
+/// A clock that was set back leaves the marks in the future: they hide nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mark_in_the_future_hides_nothing_and_comes_back() -> anyhow::Result<()> {
+    let db = Fixture::postgres().await?;
+    let endpoint = db.endpoint().await?;
+    let (lapsed, due) = (db.submit(&endpoint).await?, db.submit(&endpoint).await?);
+    let (_, first) = claim(db.store.as_ref(), &[endpoint.key], 1).await?;
+    assert_eq!(first.len(), 1);
+    db.end_lease(first[0].delivery).await?;
+    run(
+        &mut db.session().await?,
+        "update fencepost.endpoint_schedule set low_water = now() + interval '1 hour',
+            lease_low = now() + interval '1 hour'",
+    )
+    .await?;
+    assert_eq!(db.due_endpoints(false).await?, [endpoint.key]);
+    let (batch, _) = claim(db.store.as_ref(), &[endpoint.key], 10).await?;
+    let claimed: HashSet<_> = batch.claimed.iter().map(|c| c.delivery).collect();
+    assert_eq!(claimed, HashSet::from([lapsed, due]));
+    let ahead: i64 = sqlx::query_scalar(
+        "select count(*) from fencepost.endpoint_schedule where low_water > now() or lease_low > now()",
+    )
+    .fetch_one(&mut db.session().await?)
+    .await?;
+    assert_eq!(ahead, 0);
+    Ok(())
+}
+
+/// What lies below the mark is found by a sweep also while the endpoint is at its cap.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_finds_what_is_due_at_an_endpoint_at_its_cap() -> anyhow::Result<()> {
+    let db = Fixture::postgres().await?;
+    let (keys, _) = backlog(&db, 1, 3, 2).await?;
+    claim(db.store.as_ref(), &keys, 10).await?;
+    assert!(db.due_endpoints(false).await?.is_empty());
+    assert_eq!(db.due_endpoints(true).await?, keys);
+    Ok(())
+}
+
 /// A cap that is lowered below what is in flight lets nothing in until enough is out.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cap_lowered_below_what_is_in_flight_admits_nothing_until_it_is_met() -> anyhow::Result<()>

@@ -10,7 +10,9 @@
 //!   nothing of it.
 //! * Both scans run between a mark on the schedule row and now, so that dead index entries in front
 //!   of the mark cost nothing. The marks follow with a grace, for what commits late; a sweep ignores
-//!   them.
+//!   them. A claim that waited while deliveries were given back cannot see those, being older, and
+//!   leaves the mark of due times where the give-back put it. A mark in the future, which a clock that
+//!   was set back leaves behind, counts as none.
 //! * The candidates stand in MATERIALIZED parts and the update goes by `= ANY(ARRAY(…))`: written as
 //!   `IN (SELECT … LIMIT n)` a nested loop claims more than n.
 
@@ -82,8 +84,18 @@ async fn claim(
                         '1970-01-01T00:00:00Z')
                         THEN GREATEST(s.rate_limit - s.rate_window_used, 0)
                     ELSE s.rate_limit END AS budget,
-                CASE WHEN $7 THEN '-infinity' ELSE s.low_water END AS low_water,
-                CASE WHEN $7 THEN '-infinity' ELSE s.lease_low END AS lease_low
+                s.given_back = (
+                    SELECT p.given_back FROM fencepost.endpoint_schedule p
+                    WHERE p.endpoint = s.endpoint
+                ) AS undisturbed,
+                CASE WHEN s.low_water > statement_timestamp() THEN '-infinity'
+                    ELSE s.low_water END AS low_mark,
+                CASE WHEN s.lease_low > statement_timestamp() THEN '-infinity'
+                    ELSE s.lease_low END AS lease_mark,
+                CASE WHEN $7 OR s.low_water > statement_timestamp() THEN '-infinity'
+                    ELSE s.low_water END AS low_water,
+                CASE WHEN $7 OR s.lease_low > statement_timestamp() THEN '-infinity'
+                    ELSE s.lease_low END AS lease_low
             FROM fencepost.endpoint_schedule s
             WHERE s.endpoint = ANY($1::uuid[]) AND s.enabled AND NOT s.deleted
                 AND (s.paused_until IS NULL OR s.paused_until <= statement_timestamp())
@@ -175,12 +187,14 @@ async fn claim(
         ), sch AS (
             UPDATE fencepost.endpoint_schedule s SET
                 in_flight = s.in_flight + y.slots,
-                low_water = GREATEST(s.low_water, y.due_at - $6::float8 * interval '1 second'),
+                low_water = CASE WHEN y.undisturbed
+                    THEN GREATEST(y.low_mark, y.due_at - $6::float8 * interval '1 second')
+                    ELSE y.low_mark END,
                 lease_low = CASE
                     WHEN y.lapsed < LEAST($2::int, y.budget)
                         AND (SELECT count(*) FROM lapsed) < $3::int
-                    THEN GREATEST(s.lease_low, statement_timestamp() - $6::float8 * interval '1 second')
-                    ELSE s.lease_low END,
+                    THEN GREATEST(y.lease_mark, statement_timestamp() - $6::float8 * interval '1 second')
+                    ELSE y.lease_mark END,
                 rate_window_used = CASE
                     WHEN s.rate_limit IS NULL THEN s.rate_window_used
                     WHEN s.rate_window_start >= date_bin(
@@ -192,11 +206,13 @@ async fn claim(
                     s.rate_window_ms * interval '1 millisecond', statement_timestamp(),
                     '1970-01-01T00:00:00Z'))
             FROM (
-                SELECT x.endpoint, max(x.due_at) AS due_at, e.budget,
+                SELECT x.endpoint, max(x.due_at) AS due_at, e.budget, e.undisturbed, e.low_mark,
+                    e.lease_mark,
                     count(*) FILTER (WHERE x.kind < 3)::int AS sent,
                     count(*) FILTER (WHERE x.kind = 1) - count(*) FILTER (WHERE x.kind > 2) AS slots,
                     count(*) FILTER (WHERE x.kind > 1) AS lapsed
-                FROM x JOIN e ON e.endpoint = x.endpoint GROUP BY x.endpoint, e.budget
+                FROM x JOIN e ON e.endpoint = x.endpoint
+                GROUP BY x.endpoint, e.budget, e.undisturbed, e.low_mark, e.lease_mark
             ) y
             WHERE s.endpoint = y.endpoint
         )

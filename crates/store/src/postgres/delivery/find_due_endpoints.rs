@@ -25,16 +25,18 @@ pub(in crate::postgres) async fn find_due_endpoints(
                 OR s.rate_window_start < date_bin(
                     s.rate_window_ms * interval '1 millisecond', statement_timestamp(),
                     '1970-01-01T00:00:00Z'))
-            AND ((s.in_flight < s.cap AND EXISTS (
+            AND (((s.in_flight < s.cap OR $3) AND EXISTS (
                 SELECT FROM fencepost.deliveries d
                 WHERE d.endpoint = s.endpoint AND d.state = 1
-                    AND d.due_at >= CASE WHEN $3 THEN '-infinity' ELSE s.low_water END
+                    AND d.due_at >= CASE WHEN $3 OR s.low_water > statement_timestamp()
+                        THEN '-infinity' ELSE s.low_water END
                     AND d.due_at <= statement_timestamp()
                     AND d.cancel_requested_at IS NULL
             )) OR EXISTS (
                 SELECT FROM fencepost.deliveries d
                 WHERE d.endpoint = s.endpoint AND d.state = 2
-                    AND d.claim_expires_at >= CASE WHEN $3 THEN '-infinity' ELSE s.lease_low END
+                    AND d.claim_expires_at >= CASE WHEN $3 OR s.lease_low > statement_timestamp()
+                        THEN '-infinity' ELSE s.lease_low END
                     AND d.claim_expires_at <= statement_timestamp()
                     AND d.cancel_requested_at IS NULL
             ))

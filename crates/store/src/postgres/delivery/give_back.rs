@@ -55,7 +55,8 @@ pub(in crate::postgres) async fn give_back(
                 FROM l JOIN gone ON gone.id = l.id
             ), slots AS (
                 UPDATE fencepost.endpoint_schedule s
-                SET in_flight = s.in_flight - y.freed, low_water = LEAST(s.low_water, y.due_at)
+                SET in_flight = s.in_flight - y.freed, low_water = LEAST(s.low_water, y.due_at),
+                    given_back = s.given_back + 1
                 FROM (
                     SELECT endpoint, count(*) FILTER (WHERE state = 2)::int AS freed,
                         min(due_at) AS due_at
