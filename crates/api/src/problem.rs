@@ -109,7 +109,7 @@ impl Problem {
         // Rounded up: who comes back after that many seconds meets the next window.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         Self::new(Code::RateLimited)
-            .detail(format!("this {scope} may send {limit} requests in {window_seconds} s"))
+            .detail(format!("the budget of this {scope}, {limit} in {window_seconds} s, is spent"))
             .extended(Extension::RateLimit { scope, limit, window_seconds })
             .header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
     }
