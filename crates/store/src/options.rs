@@ -20,6 +20,10 @@ pub struct StoreOptions {
     pub dispatch_connections: u32,
     /// How long a caller waits for a free connection. 5 s by default.
     pub acquire_timeout: Duration,
+    /// How long a statement may take, as this process measures it, beyond which the server is taken for
+    /// dead (PostgreSQL). 15 s by default: longer than the 10 s that the server itself allows, so that a
+    /// living one speaks first.
+    pub statement_deadline: Duration,
     /// Raised when something may be due. Two stores of one process on one database share it.
     pub due_signal: DueSignal,
 }
@@ -36,6 +40,7 @@ impl StoreOptions {
             general_connections: 10,
             dispatch_connections: 4,
             acquire_timeout: Duration::from_secs(5),
+            statement_deadline: Duration::from_secs(15),
             due_signal: DueSignal::default(),
         }
     }

@@ -86,6 +86,11 @@ impl MortalPostgres {
         Ok(())
     }
 
+    /// Its open connections pass nothing on any more, and are not closed: fenced, or unplugged.
+    pub fn fall_silent(&self) {
+        self.proxy.fall_silent();
+    }
+
     /// Starts it again on its data and returns when it takes connections.
     pub async fn start_again(&self) -> anyhow::Result<()> {
         match &self.body {

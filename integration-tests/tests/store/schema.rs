@@ -27,13 +27,17 @@ async fn migrating_again_and_at_once_ends_well(db: Fixture) -> anyhow::Result<()
 }
 
 mod on_postgres {
-    use integration_tests::postgres::TestPostgres;
+    use anyhow::Context as _;
+    use integration_tests::postgres::{MortalPostgres, TestPostgres};
     use integration_tests::race::race;
     use sqlx::{Connection as _, PgConnection};
     use store::StoreOptions;
     use store::sealing::{Sealer, SealingKey};
 
     use super::*;
+
+    /// Longer than a statement and the wait for a connection may take together.
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
     fn options() -> anyhow::Result<StoreOptions> {
         Ok(StoreOptions::new(Sealer::new(SealingKey::generate()?, Vec::new())))
@@ -83,6 +87,36 @@ mod on_postgres {
         let error = store.check().await;
         let outdated = StoreError::SchemaOutdated { found: 0, needed: SCHEMA_VERSION };
         assert_eq!(error.err().map(|e| e.to_string()), Some(outdated.to_string()));
+        Ok(())
+    }
+
+    /// A server that dies without closing its connections: nobody would ever answer.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_database_that_falls_silent_is_unavailable_and_is_there_for_the_next_statement()
+    -> anyhow::Result<()> {
+        let server = MortalPostgres::start().await?;
+        store::migrate(server.url()).await?;
+        let mut options = options()?;
+        options.statement_deadline = std::time::Duration::from_millis(300);
+        options.general_connections = 1;
+        let store = store::open(server.url(), options).await?;
+        for round in 0..6 {
+            store.check().await?;
+            server.fall_silent();
+            if round % 2 == 0 {
+                // It meets the silence itself, or the connection met it on its way back to the pool.
+                let met = tokio::time::timeout(PATIENCE, store.check()).await?;
+                let unavailable = matches!(met, Err(StoreError::Unavailable { .. }));
+                assert!(met.is_ok() || unavailable, "{met:?}");
+            } else {
+                // A caller that goes away takes its connection along.
+                let moment = std::time::Duration::from_millis(20);
+                let _ = tokio::time::timeout(moment, store.check()).await;
+            }
+            // With one place in the pool there is no other connection to go on with.
+            let next = tokio::time::timeout(PATIENCE, store.check()).await;
+            next.context("for ever")?.with_context(|| format!("round {round}"))?;
+        }
         Ok(())
     }
 

@@ -9,10 +9,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, Executor};
+use sqlx::{ConnectOptions, Connection, Executor};
+use tokio::time::timeout;
 
 pub(super) use self::bounded::Pool;
-use self::bounded::STATEMENT_DEADLINE;
 use crate::{StoreError, StoreOptions};
 
 /// No statement of ours runs long: one that does is stopped, and so is one that waits for a lock. They
@@ -38,6 +38,7 @@ pub(super) fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError>
 }
 
 fn pool(options: &StoreOptions, connections: u32) -> PgPoolOptions {
+    let release_deadline = options.statement_deadline;
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(options.acquire_timeout)
@@ -46,6 +47,14 @@ fn pool(options: &StoreOptions, connections: u32) -> PgPoolOptions {
         // A ping before each use would double the round trips; a broken connection shows as an
         // error that the caller repeats anyway.
         .test_before_acquire(false)
+        // The driver pings a connection that comes back, and would wait for ever for a silent server,
+        // with the place in the pool: ours is asked first, and has an end.
+        .after_release(move |connection, _| {
+            Box::pin(async move {
+                let pinged = timeout(release_deadline, connection.ping()).await;
+                pinged.map_err(|_| sqlx::Error::PoolTimedOut)?.map(|()| true)
+            })
+        })
 }
 
 pub(super) fn general(connect: PgConnectOptions, options: &StoreOptions) -> Pool {
@@ -54,7 +63,7 @@ pub(super) fn general(connect: PgConnectOptions, options: &StoreOptions) -> Pool
             Box::pin(async move { connection.execute(TIMEOUTS).await.map(drop) })
         })
         .connect_lazy_with(connect);
-    Pool::new(connections, STATEMENT_DEADLINE)
+    Pool::new(connections, options.statement_deadline)
 }
 
 pub(super) fn dispatch(connect: PgConnectOptions, options: &StoreOptions) -> Pool {
@@ -66,7 +75,7 @@ pub(super) fn dispatch(connect: PgConnectOptions, options: &StoreOptions) -> Poo
             })
         })
         .connect_lazy_with(connect);
-    Pool::new(connections, STATEMENT_DEADLINE)
+    Pool::new(connections, options.statement_deadline)
 }
 
 /// One connection, which lives as long as somebody listens on it.

@@ -14,15 +14,13 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Describe, Either, Error, Execute, Executor, Postgres, SqlStr, Transaction};
+use sqlx::{
+    Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlStr, Transaction,
+};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::postgres::errors::sqlstate_of;
-
-/// How long a statement may take here, beyond which the server is taken for dead. Longer than the 10 s
-/// that the server itself allows, so that a living one speaks first.
-pub(super) const STATEMENT_DEADLINE: Duration = Duration::from_secs(15);
 
 /// A pool of connections, each statement on which ends within a bound.
 #[derive(Clone)]
@@ -55,25 +53,32 @@ impl Pool {
     }
 
     async fn session(&self) -> Result<Session, Error> {
-        Ok(Session { connection: self.connections.acquire().await?, answered: false })
+        Ok(Session { connection: Some(self.connections.acquire().await?), answered: false })
     }
 }
 
-/// A connection that is closed, not returned, unless its statement was answered.
+/// A connection that leaves the pool for good, unless its statement was answered.
 struct Session {
-    connection: PoolConnection<Postgres>,
+    /// There until it is dropped.
+    connection: Option<PoolConnection<Postgres>>,
     answered: bool,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.answered {
-            self.connection.close_on_drop();
+            // Detached it frees its place in the pool and closes its socket at once. Closing it in
+            // order would say good-bye to a server that does not listen, for five seconds.
+            drop(self.connection.take().map(PoolConnection::detach));
         }
     }
 }
 
 impl Session {
+    fn connection(&mut self) -> Result<&mut PgConnection, Error> {
+        self.connection.as_deref_mut().ok_or(Error::PoolClosed)
+    }
+
     /// Ends the statement that this outcome is of.
     fn end<T>(mut self, outcome: Result<Result<T, Error>, Elapsed>) -> Result<T, Error> {
         let answer = outcome.map_err(|_| {
@@ -105,7 +110,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         let all = async move {
             let mut session = self.session().await?;
-            let rows = session.connection.fetch_many(query).try_collect::<Vec<_>>();
+            let rows = session.connection()?.fetch_many(query).try_collect::<Vec<_>>();
             let outcome = timeout(self.deadline, rows).await;
             session.end(outcome)
         };
@@ -122,7 +127,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         Box::pin(async move {
             let mut session = self.session().await?;
-            let outcome = timeout(self.deadline, session.connection.fetch_optional(query)).await;
+            let outcome = timeout(self.deadline, session.connection()?.fetch_optional(query)).await;
             session.end(outcome)
         })
     }
@@ -137,7 +142,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         Box::pin(async move {
             let mut session = self.session().await?;
-            let preparing = session.connection.prepare_with(text, parameters);
+            let preparing = session.connection()?.prepare_with(text, parameters);
             let outcome = timeout(self.deadline, preparing).await;
             session.end(outcome)
         })
@@ -149,7 +154,7 @@ impl<'p> Executor<'p> for &'p Pool {
     {
         Box::pin(async move {
             let mut session = self.session().await?;
-            let outcome = timeout(self.deadline, session.connection.describe(text)).await;
+            let outcome = timeout(self.deadline, session.connection()?.describe(text)).await;
             session.end(outcome)
         })
     }
