@@ -3,6 +3,7 @@
 //! Whoever reaches the database may manage all keys, so these commands need none.
 
 mod list;
+mod reseal;
 mod revoke;
 
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ enum Action {
     Create(Create),
     /// Shows all keys, newest first.
     List(list::Args),
+    /// Seals all secrets anew with the first of the sealing keys; then the others are needed no more.
+    Reseal(reseal::Args),
     /// Ends a key: the next request with it is refused.
     Revoke(revoke::Args),
 }
@@ -57,6 +60,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
         Action::Create(args) => create(&args).await,
         Action::List(args) => list::run(&args).await,
+        Action::Reseal(args) => reseal::run(args).await,
         Action::Revoke(args) => revoke::run(&args).await,
     }
 }

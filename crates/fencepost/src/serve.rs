@@ -92,7 +92,7 @@ async fn open_sqlite(args: &Args) -> anyhow::Result<Opened> {
 }
 
 /// `fencepost.db` has its key in `fencepost.key`.
-fn key_file_beside(database: &Path) -> PathBuf {
+pub(crate) fn key_file_beside(database: &Path) -> PathBuf {
     database.with_extension("key")
 }
 

@@ -287,3 +287,25 @@ fn no_secret_is_printed_wherever_it_was_given() {
         assert!(!text.contains("hunter2"), "{text}");
     }
 }
+
+#[test]
+fn keys_reseal_makes_an_older_sealing_key_dispensable() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (old, new) = (
+        "b2xkIGtleSBvbGQga2V5IG9sZCBrZXkgb2xkIGtleSE=",
+        "bmV3IGtleSBuZXcga2V5IG5ldyBrZXkgbmV3IGtleSE=",
+    );
+    let run = |arguments: &[&str], keys: &str| {
+        fencepost(folder.path()).args(arguments).env("FENCEPOST_SEALING_KEY", keys).output()
+    };
+    ensure!(run(&["migrate"], old)?.status.success());
+    let resealed = run(&["keys", "reseal"], &format!("{new},{old}"))?;
+    ensure!(resealed.status.success(), "{}", stderr(&resealed));
+    let text = String::from_utf8(resealed.stdout)?;
+    ensure!(text.starts_with("sealed anew: 0, with key "), "{text}");
+    ensure!(!text.contains(new) && !text.contains(old), "{text}");
+    // Without any key there is nothing to seal with.
+    let none = fencepost(folder.path()).args(["keys", "reseal"]).output()?;
+    ensure!(!none.status.success() && stderr(&none).contains("FENCEPOST_SEALING_KEY"));
+    Ok(())
+}

@@ -224,6 +224,15 @@ impl Store for PostgresStore {
             .await
     }
 
+    async fn reseal_headers(
+        &self,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Resealing, StoreError> {
+        endpoint::reseal_headers::reseal_headers(&self.general, &self.options.sealer, after, limit)
+            .await
+    }
+
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {
         endpoint::read_targets::read_targets(&self.dispatch, &self.options.sealer, endpoints).await
     }

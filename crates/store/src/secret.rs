@@ -82,13 +82,23 @@ pub struct Resealing {
     pub unopened: Vec<Unopened>,
 }
 
+impl Resealing {
+    /// Adds what another batch came to.
+    pub fn add(&mut self, batch: Self) {
+        self.last = batch.last;
+        self.resealed = self.resealed.saturating_add(batch.resealed);
+        self.overtaken = self.overtaken.saturating_add(batch.overtaken);
+        self.unopened.extend(batch.unopened);
+    }
+}
+
 /// What cannot be sealed again, since it cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unopened {
     /// Whose it is.
     pub endpoint: EndpointKey,
-    /// The secret's id.
-    pub secret: Uuid,
+    /// The secret's id; none if it is the endpoint's headers.
+    pub secret: Option<Uuid>,
     /// Why.
     pub why: String,
 }
@@ -155,7 +165,7 @@ impl StoredSecret {
         let row = secret_row(endpoint, self.id);
         sealer.reseal(&self.sealed, &row).map_err(|error| Unopened {
             endpoint,
-            secret: self.id,
+            secret: Some(self.id),
             why: error.to_string(),
         })
     }

@@ -245,6 +245,21 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn reseal_headers(
+        &self,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Resealing, StoreError> {
+        endpoint::reseal_headers::reseal_headers(
+            &self.readers,
+            &self.writer,
+            &self.options.sealer,
+            after,
+            limit,
+        )
+        .await
+    }
+
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError> {
         endpoint::read_targets::read_targets(&self.readers, &self.options.sealer, endpoints).await
     }

@@ -201,6 +201,13 @@ pub trait Store: Maintenance + std::fmt::Debug + Send + Sync + 'static {
         limit: u16,
     ) -> Result<Resealing, StoreError>;
 
+    /// The same for the custom headers of endpoints, in the order of their keys.
+    async fn reseal_headers(
+        &self,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Resealing, StoreError>;
+
     /// What a worker needs to send to these endpoints. Deleted ones are left out.
     async fn read_targets(&self, endpoints: &[EndpointKey]) -> Result<Vec<Target>, StoreError>;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use domain::application::DEFAULT_APPLICATION_KEY;
-use domain::endpoint::SigningSchemes;
+use domain::endpoint::{CustomHeaders, SigningSchemes};
 use domain::signing::{
     EndpointSecret, LIVE_SECRETS_MAX, Overlap, RotationRefused, Scheme, SigningSecret,
 };
@@ -28,6 +28,7 @@ on_both_stores! {
     a_public_key_is_that_of_the_newest_key,
     secrets_of_an_older_key_are_sealed_again_and_open_with_the_new_key_alone,
     what_no_key_opens_stays_as_it_was_and_is_named,
+    headers_of_an_older_key_are_sealed_again_and_open_with_the_new_key_alone,
     resealing_beside_rotations_loses_no_secret,
 }
 
@@ -270,6 +271,29 @@ async fn what_no_key_opens_stays_as_it_was_and_is_named(db: Fixture) -> anyhow::
     }
     assert_eq!(live(&lost, &unreadable).await?, [[7; 24]]);
     assert_eq!(live(&open_with(&db, &[&c]).await?, &readable).await?, [[7; 24]]);
+    Ok(())
+}
+
+async fn headers_of_an_older_key_are_sealed_again_and_open_with_the_new_key_alone(
+    db: Fixture,
+) -> anyhow::Result<()> {
+    let (a, b) = (SealingKey::generate()?, SealingKey::generate()?);
+    let old = open_with(&db, &[&a]).await?;
+    let mut with_headers = new_endpoint()?;
+    let pair = ("X-Api-Key".to_owned(), secrecy::SecretString::from("hunter2"));
+    with_headers.headers = CustomHeaders::parse([pair])?;
+    old.create_endpoint(&with_headers).await?;
+    create(&old).await?;
+
+    let both = open_with(&db, &[&b, &a]).await?;
+    let batch = both.reseal_headers(None, 100).await?;
+    assert_eq!((batch.resealed, batch.overtaken, batch.unopened.len()), (1, 0, 0));
+    both.reseal_secrets(None, 100).await?;
+    let new = open_with(&db, &[&b]).await?;
+    let target = new.read_targets(&[with_headers.key]).await?.pop().context("a target")?;
+    let headers = target.headers.map_err(anyhow::Error::msg)?;
+    assert_eq!(headers.expose().collect::<Vec<_>>(), [("x-api-key", "hunter2")]);
+    assert_eq!(both.reseal_headers(None, 100).await?.last, None, "what is done is done");
     Ok(())
 }
 

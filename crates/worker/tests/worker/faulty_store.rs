@@ -228,6 +228,9 @@ impl Store for FaultyStore {
         self.store.rotate_secrets(new).await
     }
 
+    async fn reseal_headers(&self, after: Option<Uuid>, limit: u16) -> Answer<Resealing> {
+        self.store.reseal_headers(after, limit).await
+    }
     async fn reseal_secrets(&self, after: Option<Uuid>, limit: u16) -> Answer<Resealing> {
         self.store.reseal_secrets(after, limit).await
     }

@@ -182,7 +182,15 @@ async fn what_is_given_back_beside_a_waiting_claim_is_found_by_the_next_one() ->
     let (batch, _) = claiming.await??;
     assert_eq!(batch.claimed.iter().map(|c| c.delivery).collect::<Vec<_>>(), [young]);
     assert_eq!(db.due_endpoints(false).await?, [endpoint.key], "no sweep is needed");
-    assert_eq!(db.claim_one(&endpoint).await?.delivery, old);
+    let held = db.claim_one(&endpoint).await?;
+    assert_eq!(held.delivery, old);
+
+    // The give-back itself counts, as the session did by hand.
+    let counted = "select given_back from fencepost.endpoint_schedule";
+    let before: i64 = sqlx::query_scalar(counted).fetch_one(&mut session).await?;
+    db.store.give_back(&[held]).await?;
+    let after: i64 = sqlx::query_scalar(counted).fetch_one(&mut session).await?;
+    assert_eq!(after, before + 1);
     Ok(())
 }
 
