@@ -1,9 +1,11 @@
 //! A worker that is killed in the middle loses nothing.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::ensure;
-use integration_tests::receiver::{Receiver, always};
+use integration_tests::eventually;
+use integration_tests::receiver::{Answer, Hold, Receiver};
 use tokio::task::JoinSet;
 
 use crate::history::{DELIVERED, assert_consistent, settled, wait_until_nothing_is_owed};
@@ -19,7 +21,15 @@ const CONNECTIONS: usize = 32;
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_worker_killed_in_the_middle_loses_nothing() -> anyhow::Result<()> {
     let service = Service::start().await?;
-    let receiver = Receiver::start(always(204))?;
+    // A quarter is answered at once. From then on answers are held until the victim is dead, so that it
+    // dies with open requests.
+    let (hold, taken) = (Hold::new(), AtomicUsize::new(0));
+    let held_back = hold.clone();
+    let receiver = Receiver::start(move |_, _| {
+        let answer = Answer::status(204);
+        let at_once = taken.fetch_add(1, Ordering::SeqCst) < SUBMISSIONS / 4;
+        if at_once { answer } else { answer.hold(&held_back) }
+    })?;
     for number in 0..ENDPOINTS {
         let url = receiver.url(&format!("/{number}"));
         service.endpoint(&format!("endpoint-{number}"), &url, |_| {}).await?;
@@ -43,7 +53,9 @@ async fn a_worker_killed_in_the_middle_loses_nothing() -> anyhow::Result<()> {
         });
     }
     receiver.wait_for_requests(SUBMISSIONS / 4, LONG).await?;
+    until_it_holds_something(&service, "victim").await?;
     victim.process.kill().await?;
+    hold.release_all();
     let held = age_leases_of(&service, "victim").await?;
 
     let mut accepted = HashSet::new();
@@ -62,6 +74,21 @@ async fn a_worker_killed_in_the_middle_loses_nothing() -> anyhow::Result<()> {
     assert_consistent(&service.database).await?;
     drop(survivor);
     Ok(())
+}
+
+async fn until_it_holds_something(service: &Service, worker: &str) -> anyhow::Result<()> {
+    let mut connection = service.database.connect().await?;
+    eventually("the worker holds something", LONG, async || {
+        let held: i64 = sqlx::query_scalar(
+            "select count(*) from fencepost.deliveries where state = 2 and claimed_by = $1",
+        )
+        .bind(worker)
+        .fetch_one(&mut connection)
+        .await?;
+        ensure!(held > 0, "it holds nothing");
+        Ok(())
+    })
+    .await
 }
 
 /// Ends the leases of a worker that is dead, and answers how many deliveries it held.
