@@ -1,11 +1,11 @@
 //! Stores the digest of a key.
 
-use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
 
 use crate::api_key::{ApiKeyView, NewApiKey};
 use crate::postgres::api_key::row::ApiKeyRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn create(

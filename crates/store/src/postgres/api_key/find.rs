@@ -1,11 +1,11 @@
 //! The live key with a digest. A key bound to an application ends with it.
 
-use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
 
 use crate::api_key::{ApiKey, ApiKeyDigest};
 use crate::postgres::codec::corrupt;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn find(

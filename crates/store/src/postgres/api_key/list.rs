@@ -1,11 +1,11 @@
 //! Keys, revoked ones included, newest first.
 
-use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
 
 use crate::api_key::ApiKeyView;
 use crate::postgres::api_key::row::ApiKeyRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{Page, StoreError};
 
 pub(in crate::postgres) async fn list(

@@ -1,10 +1,10 @@
 //! Notes that a key is used: at most one write an hour for each key, whoever else notes it at once.
 
-use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 
 pub(in crate::postgres) async fn note_use(pool: &Pool, id: Uuid) -> Result<bool, StoreError> {
     let noted = sqlx::query!(

@@ -7,13 +7,13 @@
 
 mod explain;
 
-use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::api_key::Revocation;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn revoke(

@@ -1,10 +1,10 @@
 //! The live application with an id.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 
 pub(in crate::postgres) async fn find(
     pool: &Pool,

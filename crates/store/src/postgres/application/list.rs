@@ -1,11 +1,11 @@
 //! Live applications, newest first.
 
-use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
 
 use crate::application::Application;
 use crate::postgres::application::row::ApplicationRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{Page, StoreError};
 
 pub(in crate::postgres) async fn list(

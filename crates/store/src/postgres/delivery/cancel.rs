@@ -3,13 +3,13 @@
 //! The row is locked first, so that a claim, a report or a replay that came before is seen. No slot
 //! is freed: a delivery that holds one is only marked.
 
-use crate::postgres::pool::Pool;
 use domain::delivery::StateName;
 use domain::id::{ApplicationKey, DeliveryId};
 
 use crate::delivery::Cancellation;
 use crate::postgres::codec::corrupt;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::{StoreError, codes};
 

@@ -18,7 +18,6 @@
 
 use std::time::Duration;
 
-use crate::postgres::pool::Pool;
 use domain::delivery::ClaimKind;
 use domain::delivery::lease::{LAPSE_WINDOW, LAPSES_MAX};
 use domain::id::{DeliveryId, EndpointKey, SubmissionId};
@@ -29,6 +28,7 @@ use crate::StoreError;
 use crate::delivery::{ClaimBatch, ClaimRequest, ClaimedDelivery, LapsedDelivery, Standing};
 use crate::postgres::codec::{corrupt, count, integer};
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 
 /// How far the marks stay behind, for transactions that were given their time before and commit

@@ -1,12 +1,12 @@
 //! A delivery of an application.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, DeliveryId};
 
 use crate::StoreError;
 use crate::delivery::DeliveryView;
 use crate::postgres::codec::DeliveryRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 
 pub(in crate::postgres) async fn find(
     pool: &Pool,

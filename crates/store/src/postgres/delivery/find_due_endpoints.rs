@@ -3,12 +3,12 @@
 //! Claiming an idle endpoint costs three times as much (measured in the prototype), so the
 //! dispatcher looks here first.
 
-use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 
 use crate::StoreError;
 use crate::delivery::DueQuery;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 
 pub(in crate::postgres) async fn find_due_endpoints(
     pool: &Pool,

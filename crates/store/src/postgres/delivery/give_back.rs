@@ -3,13 +3,13 @@
 //! `low_water` is lowered to that time, or the row would be invisible until the sweep. A cancellation
 //! that was asked for meanwhile takes effect: nobody would claim the row again.
 
-use crate::postgres::pool::Pool;
 use domain::id::DeliveryId;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::delivery::HeldClaim;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn give_back(

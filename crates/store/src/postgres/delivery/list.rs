@@ -4,12 +4,12 @@
 //! applications does not matter. Both bounds of the ids are always given: as `$4 IS NULL OR …` they
 //! would be no condition of the index under a generic plan, and a late page would read all before it.
 
-use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 
 use crate::delivery::{DeliveryFilter, DeliveryView};
 use crate::postgres::codec::DeliveryRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn list(

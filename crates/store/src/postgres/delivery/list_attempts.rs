@@ -1,12 +1,12 @@
 //! The attempts of a delivery, by number, as far as the delivery counted when it was read.
 
-use crate::postgres::pool::Pool;
 use bytes::Bytes;
 use domain::id::{DeliveryId, EndpointKey};
 
 use crate::delivery::{AttemptView, Evidence};
 use crate::postgres::codec::{corrupt, count, integer};
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{StoreError, codes};
 
 pub(in crate::postgres) async fn list_attempts(

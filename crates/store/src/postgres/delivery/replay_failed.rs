@@ -5,12 +5,12 @@
 
 mod explain;
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, DeliveryId};
 
 use crate::StoreError;
 use crate::delivery::Replay;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn replay_failed(

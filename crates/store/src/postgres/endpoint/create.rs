@@ -2,13 +2,13 @@
 //!
 //! An endpoint without a schedule row would never be claimed, silently: one statement writes both.
 
-use crate::postgres::pool::Pool;
 use domain::delivery::lease::lease_for;
 use domain::endpoint::{EndpointName, EventPatterns};
 
 use crate::endpoint::{EndpointCreation, NewEndpoint};
 use crate::postgres::codec::{EndpointRow, SettingsColumns, millis_i32};
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealing::Sealer;
 use crate::secret::seal_new;
 use crate::{StoreError, sealed_headers};

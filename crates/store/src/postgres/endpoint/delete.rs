@@ -4,11 +4,11 @@
 //! owed to it is cancelled later, also what commits after this. The row stays, so that its id is never
 //! given again.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn delete(

@@ -3,11 +3,11 @@
 //! A 410 from the old URL must not disable an endpoint that has meanwhile got a new one. Locks are
 //! taken in the order endpoint, schedule.
 
-use crate::postgres::pool::Pool;
 use domain::endpoint::DisabledCause;
 use domain::id::EndpointKey;
 
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::{StoreError, codes};
 

@@ -1,12 +1,12 @@
 //! Enables an endpoint: it has neither a pause nor a cause for being disabled any more.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
 
 use crate::StoreError;
 use crate::endpoint::Endpoint;
 use crate::postgres::codec::EndpointRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::sealing::Sealer;
 

@@ -1,12 +1,12 @@
 //! The live endpoint of an application with an id.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
 
 use crate::StoreError;
 use crate::endpoint::Endpoint;
 use crate::postgres::codec::EndpointRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealing::Sealer;
 
 pub(in crate::postgres) async fn find(

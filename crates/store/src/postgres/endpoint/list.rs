@@ -1,12 +1,12 @@
 //! The live endpoints of an application, newest first.
 
-use crate::postgres::pool::Pool;
 use domain::id::ApplicationKey;
 use uuid::Uuid;
 
 use crate::endpoint::Endpoint;
 use crate::postgres::codec::EndpointRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealing::Sealer;
 use crate::{Page, StoreError};
 

@@ -2,13 +2,13 @@
 //!
 //! The end is reckoned on the clock of the database, and the answer is what was stored.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, PublicId};
 
 use crate::StoreError;
 use crate::endpoint::{Endpoint, PAUSED_FOR_GOOD, Pause};
 use crate::postgres::codec::EndpointRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::sealing::Sealer;
 

@@ -1,11 +1,11 @@
 //! The public half of an endpoint's newest Ed25519 key.
 
-use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 use domain::signing::{Ed25519PublicKey, Ed25519SecretKey, Scheme};
 
 use crate::endpoint::secret_row;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealing::{Sealed, Sealer};
 use crate::{StoreError, codes};
 

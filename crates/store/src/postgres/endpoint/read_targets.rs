@@ -2,13 +2,13 @@
 //!
 //! One statement reads URL, live secrets and version, so that they belong together.
 
-use crate::postgres::pool::Pool;
 use domain::id::{EndpointKey, PublicId};
 use uuid::Uuid;
 
 use crate::endpoint::Target;
 use crate::postgres::codec::{SettingsColumns, corrupt};
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealing::{Sealed, Sealer};
 use crate::secret::StoredSecret;
 use crate::{StoreError, sealed_headers};

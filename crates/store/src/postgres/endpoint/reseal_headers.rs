@@ -3,12 +3,12 @@
 
 mod replace;
 
-use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealed_headers::headers_row;
 use crate::sealing::{Sealed, Sealer};
 use crate::secret::{Resealing, Unopened};

@@ -6,12 +6,12 @@
 
 mod replace;
 
-use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealing::{Sealed, Sealer};
 use crate::secret::{Resealing, StoredSecret};
 

@@ -7,11 +7,11 @@
 
 mod read_current;
 
-use crate::postgres::pool::Pool;
 use domain::signing::may_rotate;
 
 use crate::postgres::codec::{corrupt, millis};
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::sealing::Sealer;
 use crate::secret::{NewRotation, NewSecret, Rotated, Rotation, seal_new};

@@ -5,9 +5,10 @@
 //! since it was read is left alone, so no secret that stands beside this version is overlooked when a
 //! new one ends them all. Whatever changes live secrets raises the version.
 
-use crate::postgres::pool::Pool;
 use domain::delivery::lease::lease_for;
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
+
+use crate::postgres::pool::Pool;
 
 use super::find::find;
 use crate::endpoint::{Changed, Endpoint, EndpointChange, EndpointUpdate, secret_row};

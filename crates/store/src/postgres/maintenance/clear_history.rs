@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::postgres::pool::Pool;
 use time::{Date, OffsetDateTime, UtcOffset};
 
 use crate::StoreError;
 use crate::maintenance::Cleared;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::schema::partitions::{DAYS_BACK, Dropping, drop_day, read_days};
 use crate::postgres::undropped::undropped;
 

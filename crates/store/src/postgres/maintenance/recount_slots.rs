@@ -5,7 +5,6 @@
 //! So it takes a transaction, which runs on a task that nobody drops: it is committed or rolled back,
 //! also when its caller goes away (sqlx 0.9.0 leaves a cancelled one open, its issue 4393).
 
-use crate::postgres::pool::Pool;
 use domain::delivery::lease::LEASE_MARGIN;
 use domain::id::EndpointKey;
 use sqlx::PgConnection;
@@ -15,6 +14,7 @@ use crate::StoreError;
 use crate::maintenance::Recount;
 use crate::postgres::codec::millis_i32;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::postgres::undropped::undropped;
 

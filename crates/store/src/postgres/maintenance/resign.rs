@@ -1,10 +1,10 @@
 //! Ends a term before its lease does. Whoever was superseded ends nothing.
 
-use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 
 pub(super) async fn resign(pool: &Pool, token: Uuid) -> Result<(), StoreError> {
     sqlx::query!(

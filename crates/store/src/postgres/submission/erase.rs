@@ -4,11 +4,11 @@
 //! that a worker has is only marked, since its request may be out. The idempotency key stays: what
 //! it keeps of the payload is a digest.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, SubmissionId};
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 
 pub(in crate::postgres) async fn erase(

@@ -1,11 +1,11 @@
 //! A submission of an application.
 
-use crate::postgres::pool::Pool;
 use domain::id::{ApplicationKey, SubmissionId};
 
 use crate::StoreError;
 use crate::postgres::codec::SubmissionRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::submission::Submission;
 
 pub(in crate::postgres) async fn find(

@@ -3,12 +3,12 @@
 //! The newest of each endpoint are taken from its index and merged, so that the size of other
 //! applications does not matter. Both bounds of the ids are always given, see `delivery/list.rs`.
 
-use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 
 use crate::StoreError;
 use crate::postgres::codec::SubmissionRow;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::submission::{Submission, SubmissionFilter};
 
 pub(in crate::postgres) async fn list(

@@ -1,12 +1,12 @@
 //! The payloads of claimed deliveries. The caller bounds the sum of their lengths, which the claim
 //! told.
 
-use crate::postgres::pool::Pool;
 use bytes::Bytes;
 use domain::id::{EndpointKey, SubmissionId};
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::submission::Payload;
 
 pub(in crate::postgres) async fn read_payloads(

@@ -10,9 +10,10 @@ mod copy;
 
 use std::time::Duration;
 
-use crate::postgres::pool::Pool;
 use domain::id::{EndpointKey, SubmissionId};
 use uuid::Uuid;
+
+use crate::postgres::pool::Pool;
 
 use self::copy::Copied;
 use super::accept::read_winners::Winner;

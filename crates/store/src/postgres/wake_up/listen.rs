@@ -10,9 +10,10 @@
 
 use std::time::Duration;
 
-use crate::postgres::pool::Pool;
 use sqlx::postgres::PgListener;
 use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::postgres::pool::Pool;
 
 use super::{CHANNEL, notify_due::notify};
 use crate::StoreError;

@@ -1,11 +1,11 @@
 //! Why a key was not revoked, as far as that can be seen afterwards.
 
-use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::api_key::Revocation;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 
 pub(super) async fn explain(
     pool: &Pool,

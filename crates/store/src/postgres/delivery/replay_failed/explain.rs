@@ -1,6 +1,5 @@
 //! Why a delivery was not replayed, as far as that can be seen afterwards.
 
-use crate::postgres::pool::Pool;
 use domain::delivery::{CancelReason, StateName};
 use domain::id::{ApplicationKey, DeliveryId};
 use uuid::Uuid;
@@ -8,6 +7,7 @@ use uuid::Uuid;
 use crate::delivery::Replay;
 use crate::postgres::codec::corrupt;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{StoreError, codes};
 
 pub(super) async fn explain(

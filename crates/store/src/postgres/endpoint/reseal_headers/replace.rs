@@ -1,11 +1,11 @@
 //! Replaces the sealed headers of an endpoint that are still as they were read. Answers whether they
 //! were.
 
-use crate::postgres::pool::Pool;
 use domain::id::EndpointKey;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::sealing::Sealed;
 
 pub(super) async fn replace(

@@ -1,10 +1,10 @@
 //! Replaces sealed secrets that are still as they were read. Answers how many.
 
-use crate::postgres::pool::Pool;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::sealing::Sealed;
 use crate::secret::StoredSecret;

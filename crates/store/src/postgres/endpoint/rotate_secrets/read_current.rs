@@ -1,13 +1,13 @@
 //! What a rotation is decided on: which schemes the endpoint signs by, how many secrets are live,
 //! and of which version of the configuration that is true.
 
-use crate::postgres::pool::Pool;
 use domain::endpoint::SigningSchemes;
 use domain::id::EndpointKey;
 use domain::signing::LiveSecrets;
 
 use crate::postgres::codec::corrupt;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
 use crate::{StoreError, codes};
 
 pub(super) struct Current {

@@ -11,9 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::postgres::pool::Pool;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use time::{Date, Duration};
+
+use crate::postgres::pool::Pool;
 
 use super::{lower_bound, name_of, parse_name};
 use crate::StoreError;

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::postgres::pool::Pool;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use time::{Date, Duration};
 use uuid::Uuid;
+
+use crate::postgres::pool::Pool;
 
 use super::{DAYS_AHEAD, DAYS_BACK, PARENTS, day_of, lower_bound, name_of};
 use crate::StoreError;

@@ -1,8 +1,8 @@
 //! Deletes keys whose time is over. One that somebody renewed in between stays.
 
-use crate::postgres::pool::Pool;
 use domain::submission::IdempotencyKey;
 
+use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 use crate::submission::NewSubmission;
 

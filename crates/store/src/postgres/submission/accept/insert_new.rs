@@ -10,11 +10,11 @@
 
 use std::time::Duration;
 
-use crate::postgres::pool::Pool;
 use domain::submission::{EventType, IdempotencyKey};
 use time::OffsetDateTime;
 
 use crate::postgres::codec::integer;
+use crate::postgres::pool::Pool;
 use crate::submission::NewSubmission;
 
 /// What the statement did with one row of the batch.

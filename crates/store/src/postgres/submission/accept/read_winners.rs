@@ -1,10 +1,10 @@
 //! Reads what taken keys stand for: in a statement of its own, whose snapshot sees the winners.
 
-use crate::postgres::pool::Pool;
 use domain::id::SubmissionId;
 use domain::submission::IdempotencyKey;
 
 use crate::postgres::codec;
+use crate::postgres::pool::Pool;
 use crate::submission::{Accepted, NewSubmission};
 
 /// What the key of one row of the batch stands for.

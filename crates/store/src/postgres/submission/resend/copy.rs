@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::postgres::pool::Pool;
 use domain::id::SubmissionId;
 use domain::submission::IdempotencyKey;
 use time::OffsetDateTime;
 
+use crate::postgres::pool::Pool;
 use crate::submission::NewSubmission;
 
 /// What the statement did.
