@@ -91,6 +91,11 @@ impl MortalPostgres {
         self.proxy.fall_silent();
     }
 
+    /// The same, when clients have sent so many more messages.
+    pub fn fall_silent_after(&self, messages: u32) {
+        self.proxy.fall_silent_after(messages);
+    }
+
     /// Starts it again on its data and returns when it takes connections.
     pub async fn start_again(&self) -> anyhow::Result<()> {
         match &self.body {

@@ -99,6 +99,7 @@ mod on_postgres {
         let mut options = options()?;
         // Short beside the patience, long beside what a busy machine needs for a trivial statement.
         options.statement_deadline = std::time::Duration::from_secs(2);
+        options.acquire_timeout = std::time::Duration::from_secs(15);
         options.general_connections = 1;
         let store = store::open(server.url(), options).await?;
         for round in 0..6 {
@@ -117,6 +118,30 @@ mod on_postgres {
             // With one place in the pool there is no other connection to go on with.
             let next = tokio::time::timeout(PATIENCE, store.check()).await;
             next.context("for ever")?.with_context(|| format!("round {round}"))?;
+        }
+        Ok(())
+    }
+
+    /// Wherever in a statement, or on its connection's way back to the pool, the silence falls.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn no_moment_of_silence_costs_a_place_in_the_pool() -> anyhow::Result<()> {
+        let server = MortalPostgres::start().await?;
+        store::migrate(server.url()).await?;
+        let mut options = options()?;
+        options.statement_deadline = std::time::Duration::from_secs(2);
+        options.acquire_timeout = std::time::Duration::from_secs(15);
+        options.general_connections = 1;
+        for messages in 0..6 {
+            let store = store::open(server.url(), options.clone()).await?;
+            store.check().await?;
+            server.fall_silent_after(messages);
+            let mut unavailable = 0;
+            // More statements than messages: the silence has come by the end.
+            for _ in 0..6 {
+                let answer = tokio::time::timeout(PATIENCE, store.check()).await;
+                unavailable += u32::from(answer.context("for ever")?.is_err());
+            }
+            assert!(unavailable <= 1, "after {messages} messages {unavailable} statements failed");
         }
         Ok(())
     }

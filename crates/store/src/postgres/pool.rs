@@ -9,8 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection, Executor};
-use tokio::time::timeout;
+use sqlx::{ConnectOptions, Executor};
 
 pub(super) use self::bounded::Pool;
 use crate::{StoreError, StoreOptions};
@@ -38,7 +37,6 @@ pub(super) fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError>
 }
 
 fn pool(options: &StoreOptions, connections: u32) -> PgPoolOptions {
-    let release_deadline = options.statement_deadline;
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(options.acquire_timeout)
@@ -47,14 +45,6 @@ fn pool(options: &StoreOptions, connections: u32) -> PgPoolOptions {
         // A ping before each use would double the round trips; a broken connection shows as an
         // error that the caller repeats anyway.
         .test_before_acquire(false)
-        // The driver pings a connection that comes back, and would wait for ever for a silent server,
-        // with the place in the pool: ours is asked first, and has an end.
-        .after_release(move |connection, _| {
-            Box::pin(async move {
-                let pinged = timeout(release_deadline, connection.ping()).await;
-                pinged.map_err(|_| sqlx::Error::PoolTimedOut)?.map(|()| true)
-            })
-        })
 }
 
 pub(super) fn general(connect: PgConnectOptions, options: &StoreOptions) -> Pool {

@@ -19,9 +19,10 @@ pub(super) async fn clear_history(pool: &Pool, retention: Duration) -> Result<Cl
         let (now, days) = read_days(&pool).await?;
         let mut cleared = Cleared::default();
         for (day, tables) in days.range(..first_kept(now, retention)) {
-            let mut connection =
-                pool.acquire().await.map_err(|error| store_error(OPERATION, error))?;
-            match drop_day(&mut connection, *day, tables).await? {
+            let unavailable = |error| store_error(OPERATION, error);
+            let mut borrowed = pool.acquire().await.map_err(unavailable)?;
+            let connection = borrowed.connection().map_err(unavailable)?;
+            match drop_day(connection, *day, tables).await? {
                 Dropping::Dropped => {
                     tracing::info!(%day, "the history of a day was dropped");
                     (cleared.removed, cleared.more) = (1, true);

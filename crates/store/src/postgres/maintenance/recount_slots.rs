@@ -7,7 +7,7 @@
 
 use domain::delivery::lease::LEASE_MARGIN;
 use domain::id::EndpointKey;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -28,7 +28,8 @@ pub(super) async fn recount_slots(
     let (pool, after) = (pool.clone(), after.map(EndpointKey::as_uuid));
     undropped(OPERATION, async move {
         after_conflict(|| async {
-            let mut transaction = pool.begin().await?;
+            let mut borrowed = pool.acquire().await?;
+            let mut transaction = borrowed.connection()?.begin().await?;
             let recount = recount(&mut transaction, after, limit).await?;
             transaction.commit().await?;
             Ok(recount)

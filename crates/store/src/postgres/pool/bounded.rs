@@ -14,9 +14,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{
-    Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlStr, Transaction,
-};
+use sqlx::{Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlStr};
+use tokio::runtime::Handle;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
@@ -41,26 +40,48 @@ impl Pool {
     }
 
     /// A connection for more than one statement. What runs on it is bounded by the server alone, so it
-    /// is for maintenance, which nobody waits for.
-    pub(in crate::postgres) async fn acquire(&self) -> Result<PoolConnection<Postgres>, Error> {
-        self.connections.acquire().await
-    }
-
-    /// A transaction, for maintenance like [`acquire`](Self::acquire). It must run in a task that is
-    /// never dropped: the driver may leave it open on its connection otherwise.
-    pub(in crate::postgres) async fn begin(&self) -> Result<Transaction<'static, Postgres>, Error> {
-        self.connections.begin().await
+    /// is for maintenance, which nobody waits for. A transaction on it must run in a task that is never
+    /// dropped: the driver may leave it open on its connection otherwise.
+    pub(in crate::postgres) async fn acquire(&self) -> Result<Borrowed, Error> {
+        let connection = Some(self.connections.acquire().await?);
+        Ok(Borrowed { connection, deadline: self.deadline })
     }
 
     async fn session(&self) -> Result<Session, Error> {
-        Ok(Session { connection: Some(self.connections.acquire().await?), answered: false })
+        Ok(Session { borrowed: self.acquire().await?, answered: false })
+    }
+}
+
+/// A connection that is on its way back to the pool for a bounded time.
+///
+/// The driver pings a connection that comes back, and would wait for ever for a silent server, with the
+/// place in the pool.
+pub(in crate::postgres) struct Borrowed {
+    /// There until it is dropped.
+    connection: Option<PoolConnection<Postgres>>,
+    deadline: Duration,
+}
+
+impl Borrowed {
+    pub(in crate::postgres) fn connection(&mut self) -> Result<&mut PgConnection, Error> {
+        self.connection.as_deref_mut().ok_or(Error::PoolClosed)
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else { return };
+        let returned = timeout(self.deadline, connection.return_to_pool());
+        // Without a runtime there is nobody to ping: the place is free, and the socket closed.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(returned);
+        }
     }
 }
 
 /// A connection that leaves the pool for good, unless its statement was answered.
 struct Session {
-    /// There until it is dropped.
-    connection: Option<PoolConnection<Postgres>>,
+    borrowed: Borrowed,
     answered: bool,
 }
 
@@ -69,14 +90,14 @@ impl Drop for Session {
         if !self.answered {
             // Detached it frees its place in the pool and closes its socket at once. Closing it in
             // order would say good-bye to a server that does not listen, for five seconds.
-            drop(self.connection.take().map(PoolConnection::detach));
+            drop(self.borrowed.connection.take().map(PoolConnection::detach));
         }
     }
 }
 
 impl Session {
     fn connection(&mut self) -> Result<&mut PgConnection, Error> {
-        self.connection.as_deref_mut().ok_or(Error::PoolClosed)
+        self.borrowed.connection()
     }
 
     /// Ends the statement that this outcome is of.

@@ -10,6 +10,7 @@
 
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::postgres::PgListener;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -66,7 +67,8 @@ async fn shares_its_backend(
 ) -> Result<bool, sqlx::Error> {
     let before = backend_pid(&mut *listener).await?;
     // Held, so that a pooler has to find another backend for the listener.
-    let mut holding = telling.begin().await?;
+    let mut borrowed = telling.acquire().await?;
+    let mut holding = borrowed.connection()?.begin().await?;
     let held = backend_pid(&mut *holding).await?;
     let is_shared = held == before || backend_pid(&mut *listener).await? != before;
     holding.rollback().await?;

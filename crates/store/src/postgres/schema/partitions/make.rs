@@ -46,8 +46,8 @@ async fn ensure_in_pool(pool: &Pool, only: Option<BTreeSet<Date>>) -> Result<(),
     let pool = pool.clone();
     undropped(OPERATION, async move {
         let made = async {
-            let mut connection = pool.acquire().await?;
-            ensure_days(&mut connection, only).await
+            let mut borrowed = pool.acquire().await?;
+            ensure_days(borrowed.connection()?, only).await
         };
         made.await.map_err(|error| store_error(OPERATION, error))
     })
