@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{demo, keys, migrate, serve};
+use crate::{demo, keys, migrate, serve, verify};
 
 /// Webhooks out, with every race settled by the database.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Migrate(migrate::Args),
     /// Keys of the api.
     Keys(keys::Args),
+    /// Races each guarantee on a scratch database beside the one named.
+    Verify(verify::Args),
 }
 
 /// Where all state is kept when nothing else is said.

@@ -9,6 +9,7 @@ mod demo;
 mod keys;
 mod migrate;
 mod serve;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -46,5 +47,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Keys(args) => keys::run(args).await,
+        Command::Verify(args) => verify::run(args).await,
     }
 }

@@ -14,6 +14,7 @@ const STORE: &str = "fencepost-store";
 const PROCESS: &str = "fencepost-process";
 const API: &str = "fencepost-api";
 const WORKER: &str = "fencepost-worker";
+const PROOF: &str = "fencepost-proof";
 const FENCEPOST: &str = "fencepost";
 const TESTS: &str = "integration-tests";
 
@@ -24,14 +25,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     (PROCESS, &[DOMAIN, STORE]),
     (API, &[DOMAIN, STORE, PROCESS]),
     (WORKER, &[DOMAIN, STORE, PROCESS]),
-    (FENCEPOST, &[DOMAIN, STORE, PROCESS, API, WORKER]),
+    (PROOF, &[DOMAIN, STORE, PROCESS]),
+    (FENCEPOST, &[DOMAIN, STORE, PROCESS, API, WORKER, PROOF]),
     (TESTS, &[DOMAIN, STORE, PROCESS, API, WORKER, FENCEPOST]),
 ];
 
 /// Libraries that only the named crates may depend on. A library's family, `sqlx-core` of `sqlx`,
 /// is guarded with it.
-const GUARDED: &[(&str, &[&str])] =
-    &[("sqlx", &[STORE, TESTS]), ("reqwest", &[WORKER, TESTS]), ("actix-web", &[API])];
+const GUARDED: &[(&str, &[&str])] = &[
+    ("sqlx", &[STORE, PROOF, TESTS]),
+    ("reqwest", &[WORKER, PROOF, TESTS]),
+    ("actix-web", &[API]),
+];
 
 /// What a crate without I/O, clock, randomness and async has no use for.
 const NOT_IN_THE_DOMAIN: &[&str] = &[

@@ -1,0 +1,171 @@
+//! Where the checks meet: a scratch database, stores on it with connections of their own, and what each
+//! check arranges.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use domain::application::DEFAULT_APPLICATION_KEY;
+use domain::destination::{AddressPolicy, DestinationUrl};
+use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft};
+use domain::id::{ClaimToken, DeliveryId, EndpointKey, PublicId};
+use domain::signing::SigningSecret;
+use domain::submission::{ContentType, IdempotencyKey};
+use store::delivery::{ClaimBatch, ClaimRequest, DueQuery};
+use store::endpoint::{Endpoint, EndpointCreation, NewEndpoint};
+use store::sealing::{Sealer, SealingKey};
+use store::submission::{Acceptance, NewSubmission};
+use store::{Store, StoreError, StoreOptions};
+use tokio::sync::Mutex;
+
+use crate::connections::Connections;
+
+/// Nothing is ever sent there.
+pub(crate) const URL: &str = "https://receiver.example.com/hook";
+/// Who claims.
+pub(crate) const WORKER: &str = "fencepost verify";
+/// How long one waits for a free connection: behind a pooler, or where another is just closing.
+const ACQUIRE: Duration = Duration::from_secs(30);
+/// How often a store is asked again that had too many other writers, each time after up to …
+const TRIES: u32 = 60;
+/// … so long.
+const WAIT_MAX: Duration = Duration::from_millis(40);
+
+/// A scratch database that checks run on, one after the other.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    url: String,
+    sealer: Sealer,
+    contestants: usize,
+    /// Opened when they are wanted first, and kept until they are released.
+    stores: Mutex<Vec<Arc<dyn Store>>>,
+}
+
+impl Ground {
+    /// `contestants` at once, each on connections of its own.
+    pub(crate) fn new(url: &str, contestants: usize) -> anyhow::Result<Self> {
+        let sealer = Sealer::new(SealingKey::generate()?, Vec::new());
+        let stores = Mutex::default();
+        Ok(Self { url: url.to_owned(), sealer, contestants, stores })
+    }
+
+    pub(crate) fn contestants(&self) -> usize {
+        self.contestants
+    }
+
+    /// A store for each contestant, with connections of its own that are open.
+    pub(crate) async fn stores(&self) -> anyhow::Result<Vec<Arc<dyn Store>>> {
+        let mut stores = self.stores.lock().await;
+        while stores.len() < self.contestants {
+            let mut options = StoreOptions::new(self.sealer.clone());
+            options.general_connections = 1;
+            options.dispatch_connections = 1;
+            options.acquire_timeout = ACQUIRE;
+            let store = store::open(&self.url, options).await?;
+            store.check().await?;
+            store.find_due_endpoints(DueQuery { after: None, limit: 1, sweep: false }).await?;
+            stores.push(store);
+        }
+        Ok(stores.clone())
+    }
+
+    /// The store that arranges a round and looks at what it left.
+    pub(crate) async fn store(&self) -> anyhow::Result<Arc<dyn Store>> {
+        self.stores().await?.first().cloned().context("no contestant was asked for")
+    }
+
+    /// Closes the contestants' connections, so that others can have their places.
+    pub(crate) async fn release(&self) {
+        self.stores.lock().await.clear();
+    }
+
+    /// Up to so many plain connections.
+    pub(crate) fn connections(&self) -> anyhow::Result<Connections> {
+        let connections_max = u32::try_from(self.contestants).unwrap_or(u32::MAX);
+        Connections::open(&self.url, connections_max)
+    }
+
+    pub(crate) async fn endpoint(&self) -> anyhow::Result<Endpoint> {
+        let key = store::new_id::endpoint_key();
+        let settings = SettingsDraft { in_flight_max: 1_000, ..SettingsDraft::default() };
+        let new = NewEndpoint {
+            key,
+            application: DEFAULT_APPLICATION_KEY,
+            id: PublicId::of_endpoint(key),
+            url: DestinationUrl::parse(URL, &AddressPolicy::default())?,
+            name: None,
+            event_types: None,
+            headers: CustomHeaders::default(),
+            settings: EndpointSettings::new(settings)?,
+            secret: SigningSecret::from_slice(&[0; 24])?,
+            ed25519: store::secret::generate_ed25519()?,
+        };
+        match self.store().await?.create_endpoint(&new).await? {
+            EndpointCreation::Created(endpoint) => Ok(endpoint),
+            EndpointCreation::IdTaken => bail!("a fresh id was taken"),
+        }
+    }
+
+    /// Deliveries that are due.
+    pub(crate) async fn submit(
+        &self,
+        endpoint: &Endpoint,
+        count: usize,
+    ) -> anyhow::Result<Vec<DeliveryId>> {
+        let submissions = (0..count)
+            .map(|_| submission(endpoint.key, None, b"{}"))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        for answer in self.store().await?.accept(&submissions).await? {
+            if !matches!(answer, Acceptance::Accepted(_)) {
+                bail!("not accepted: {answer:?}");
+            }
+        }
+        Ok(submissions.iter().map(|submission| submission.delivery).collect())
+    }
+}
+
+pub(crate) fn submission(
+    endpoint: EndpointKey,
+    key: Option<&str>,
+    payload: &'static [u8],
+) -> anyhow::Result<NewSubmission> {
+    let key = key.map(|key| IdempotencyKey::parse(key.as_bytes())).transpose()?;
+    let content_type = ContentType::parse(b"application/json")?;
+    Ok(NewSubmission::new(endpoint, key, None, content_type, Bytes::from_static(payload)))
+}
+
+/// Claims up to so many of an endpoint, also of what was aged.
+pub(crate) async fn claim(
+    store: &dyn Store,
+    endpoint: EndpointKey,
+    count: u32,
+) -> anyhow::Result<(ClaimToken, ClaimBatch)> {
+    let token = store::new_id::claim_token();
+    let endpoints = [endpoint];
+    let request = ClaimRequest {
+        endpoints: &endpoints,
+        per_endpoint: count,
+        total: count,
+        worker: WORKER,
+        token,
+        sweep: true,
+    };
+    Ok((token, patiently(|| store.claim_due(&request)).await?))
+}
+
+/// Asks again where the database had too many other writers, as every caller of a store has to.
+pub(crate) async fn patiently<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    for _ in 1..TRIES {
+        match call().await {
+            Err(StoreError::Contended { .. }) => {
+                tokio::time::sleep(WAIT_MAX.mul_f64(fastrand::f64())).await;
+            }
+            answer => return answer,
+        }
+    }
+    call().await
+}

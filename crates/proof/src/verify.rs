@@ -1,0 +1,99 @@
+//! The guarantees, raced live on a scratch database, each beside its negative control.
+//!
+//! A check runs its race in rounds and judges what each left behind. Its control is the naive form of
+//! the same thing (read, compare in the program, write), run by as many contestants, with a barrier
+//! between the read and the write. So the violation is certain in the first round, and the same judge
+//! must see it: a control that shows none makes the check inconclusive, which is not a pass.
+//!
+//! One file a check. A new one is a type that implements [`check::Check`] and a name in [`Name`].
+
+mod check;
+mod claim;
+mod report;
+mod surroundings;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::time::timeout;
+
+use self::check::{Check, Round};
+pub use self::report::{CheckReport, ControlReport, Report, Verdict};
+use self::surroundings::Surroundings;
+use crate::Scratch;
+use crate::ground::Ground;
+
+/// A round that takes longer than this has hung.
+const ROUND_MAX: Duration = Duration::from_mins(2);
+
+/// What can be checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Name {
+    /// G1: workers partition what is due.
+    Claim,
+}
+
+impl Name {
+    fn check(self) -> Box<dyn Check> {
+        match self {
+            Self::Claim => Box::new(claim::Claim),
+        }
+    }
+}
+
+/// What is to be proven, and how hard.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which checks, in this order.
+    pub checks: Vec<Name>,
+    /// How often each is run.
+    pub rounds: u32,
+    /// How many contestants race.
+    pub concurrency: usize,
+    /// Whether the negative controls are run too.
+    pub control: bool,
+}
+
+/// Proves what `plan` names on a scratch database. `told` learns of each check before it runs.
+///
+/// # Errors
+/// The scratch database cannot be used. What goes wrong within a check is in its report.
+pub async fn verify(
+    scratch: &Scratch,
+    plan: &Plan,
+    mut told: impl FnMut(&str),
+) -> anyhow::Result<Report> {
+    let surroundings = Surroundings::look(scratch, plan.concurrency)
+        .await
+        .context("the scratch database cannot be examined")?;
+    let ground = Ground::new(scratch.url(), surroundings.contestants)?;
+    let mut checks = Vec::new();
+    for name in &plan.checks {
+        let mut check = name.check();
+        told(check.name());
+        checks.push(run(check.as_mut(), &ground, plan).await);
+        ground.release().await;
+    }
+    Ok(Report::new(surroundings, checks))
+}
+
+async fn run(check: &mut dyn Check, ground: &Ground, plan: &Plan) -> CheckReport {
+    let mut report = CheckReport::of(check, ground);
+    for _ in 0..plan.rounds {
+        let round = bounded(check.round(ground)).await;
+        let goes_on = report.add(round);
+        if !goes_on {
+            break;
+        }
+    }
+    if plan.control {
+        ground.release().await;
+        report.control =
+            Some(ControlReport::of(check.naive(), bounded(check.control(ground)).await));
+    }
+    report.judged()
+}
+
+async fn bounded(round: impl Future<Output = anyhow::Result<Round>>) -> anyhow::Result<Round> {
+    timeout(ROUND_MAX, round).await.context("the round did not end")?
+}
