@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `routes` | one file per call, each in the order request, response, handler, tests; `table` is the one way to add a call |
 //! | `auth` | who calls, and whether the key's role allows it: checked before every handler |
+//! | `openapi` | the description of the calls, made from the table; `/docs` shows it |
 //! | `body`, `fields` | reads what a caller sends, within limits, and names what is wrong with it |
 //! | `committer` | stores submissions in groups: what arrives during a commit shares the next |
 //! | `rate_limit` | spends units of limits that all processes share: those who wait reserve together |
@@ -27,6 +28,7 @@ mod entry;
 mod fields;
 mod instant;
 mod list;
+mod openapi;
 mod problem;
 mod rate_limit;
 mod request_log;
@@ -39,7 +41,7 @@ mod waker;
 pub use committer::{CommitLimits, Committer, NotAccepted};
 pub use entry::main_entry;
 pub use rate_limit::source::{SourceLimit, SourceSecret};
-pub use routes::{DescribedCall, described_calls};
+pub use routes::{DescribedCall, described_calls, document};
 pub use server::{RunningApi, start};
 pub use settings::{Args, Rate, RateArgs, Settings, SourceSecretArg};
 pub use waker::Waker;

@@ -16,9 +16,9 @@ use crate::fields::{Fault, Fields};
 use crate::problem::{Code, Problem};
 
 /// How many rows a list has if nobody says.
-const LIMIT_DEFAULT: u16 = 50;
+pub(crate) const LIMIT_DEFAULT: u16 = 50;
 /// The most rows of one answer.
-const LIMIT_MAX: u16 = 250;
+pub(crate) const LIMIT_MAX: u16 = 250;
 
 /// A list as it is answered.
 #[derive(Debug, Serialize)]

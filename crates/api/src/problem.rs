@@ -17,6 +17,7 @@ use domain::rate_limit::RateLimit;
 use serde::Serialize;
 use store::StoreError;
 use store::rate_limit::Limiter;
+use utoipa::ToSchema;
 
 use crate::committer::NotAccepted;
 use crate::rate_limit::NotReserved;
@@ -24,7 +25,7 @@ use crate::rate_limit::NotReserved;
 pub(crate) use code::Code;
 
 /// The media type of every problem.
-const PROBLEM_JSON: &str = "application/problem+json";
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// Why a request did not succeed.
 #[derive(Debug)]
@@ -39,11 +40,13 @@ pub(crate) struct Problem {
 }
 
 /// What is wrong with one field, query parameter or header.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct FieldError {
     /// Its name in the API.
+    #[schema(value_type = String)]
     pub(crate) field: Cow<'static, str>,
     /// Which rule it breaks: stable.
+    #[schema(value_type = String)]
     pub(crate) code: &'static str,
     /// The rule in words, naming its limit.
     pub(crate) message: String,

@@ -8,6 +8,8 @@ mod application;
 mod budget;
 mod created;
 mod delivery;
+mod docs;
+mod document;
 mod endpoint;
 mod form;
 mod livez;
@@ -18,12 +20,13 @@ mod table;
 use std::sync::Arc;
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
-use actix_web::web::ServiceConfig;
+use actix_web::web::{Bytes, ServiceConfig};
 use store::Store;
 
 use self::table::{Access, Call};
 use crate::auth::Uses;
 use crate::body::BodyLimit;
+use crate::openapi;
 use crate::rate_limit::RateLimiter;
 use crate::{Committer, Settings, Waker};
 
@@ -44,6 +47,8 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     /// When keys were used.
     pub(crate) uses: Uses,
+    /// The description of the calls, as JSON.
+    pub(crate) document: Bytes,
 }
 
 impl State {
@@ -62,13 +67,21 @@ impl State {
 
 /// Every call for callers: the table, see [`table`].
 fn calls() -> Vec<Call> {
-    let mut calls = vec![Call::get("/livez", Access::Anyone, livez::live)];
-    calls.extend(api_key::calls());
-    calls.extend(application::calls());
-    calls.extend(delivery::calls());
-    calls.extend(endpoint::calls());
-    calls.extend(form::calls());
-    calls.extend(submission::calls());
+    let mut calls = vec![
+        Call::get("/livez", Access::Anyone, livez::doc(), livez::live),
+        Call::get("/openapi.json", Access::Anyone, document::doc(), document::document),
+    ];
+    calls.extend(docs::calls());
+    for (tag, more) in [
+        ("keys", api_key::calls()),
+        ("applications", application::calls()),
+        ("deliveries", delivery::calls()),
+        ("endpoints", endpoint::calls()),
+        ("forms", form::calls()),
+        ("submissions", submission::calls()),
+    ] {
+        calls.extend(more.into_iter().map(|call| call.tagged(tag)));
+    }
     calls
 }
 
@@ -76,6 +89,16 @@ fn calls() -> Vec<Call> {
 #[must_use]
 pub fn described_calls() -> Vec<DescribedCall> {
     calls().iter().map(Call::describe).collect()
+}
+
+/// The OpenAPI document of all of them, as JSON.
+///
+/// # Errors
+/// A part of it cannot be written, which its tests exclude.
+pub fn document() -> serde_json::Result<Bytes> {
+    let calls = calls();
+    let document = openapi::document(calls.iter().map(Call::documented));
+    document.to_json().map(Bytes::from)
 }
 
 /// The routes for callers.
@@ -86,8 +109,8 @@ pub(crate) fn public(config: &mut ServiceConfig) {
 /// The routes for operators, who need no key: the address is private.
 pub(crate) fn private(config: &mut ServiceConfig) {
     let calls = vec![
-        Call::get("/livez", Access::Anyone, livez::live),
-        Call::get("/readyz", Access::Anyone, readyz::ready),
+        Call::get("/livez", Access::Anyone, livez::doc(), livez::live),
+        Call::get("/readyz", Access::Anyone, readyz::doc(), readyz::ready),
     ];
     table::serve(config, calls);
 }

@@ -74,7 +74,8 @@ pub fn start(
     let committer = Committer::new(Arc::clone(&store), waker.clone(), settings.commit);
     let limiter = RateLimiter::new(Arc::clone(&store), settings.rate_waiting_max);
     let uses = Uses::default();
-    let state = Data::new(State { store, committer, waker, limiter, settings, uses });
+    let document = routes::document().context("the calls cannot be described")?;
+    let state = Data::new(State { store, committer, waker, limiter, settings, uses, document });
     let settings = &state.settings;
     // Should one of the two end on its own, the other ends with it.
     let stop = stop.child_token();

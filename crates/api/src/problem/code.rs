@@ -5,14 +5,13 @@ use actix_web::http::StatusCode;
 macro_rules! codes {
     ($($variant:ident, $code:literal, $status:ident, $summary:literal;)*) => {
         /// What kind of problem it is, for programs.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) enum Code {
             $(#[doc = $summary] $variant,)*
         }
 
         impl Code {
-            /// Every code, for documents and tests.
-            #[cfg(test)]
+            /// Every code, for the document and tests.
             pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// Its name in answers.

@@ -6,25 +6,29 @@ mod revoke;
 
 use serde::Serialize;
 use store::api_key::{ApiKeyView, Role};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Access, Call, State};
 use crate::instant::Instant;
+use crate::openapi::schema::KeyRole;
 
 pub(super) fn calls() -> Vec<Call> {
     vec![
-        Call::get("/v1/keys", Access::Key(Role::Admin), list::list),
-        Call::post("/v1/keys", Access::Key(Role::Admin), create::create),
-        Call::delete("/v1/keys/{key_id}", Access::Key(Role::Admin), revoke::revoke),
+        Call::get("/v1/keys", Access::Key(Role::Admin), list::doc(), list::list),
+        Call::post("/v1/keys", Access::Key(Role::Admin), create::doc(), create::create),
+        Call::delete("/v1/keys/{key_id}", Access::Key(Role::Admin), revoke::doc(), revoke::revoke),
     ]
 }
 
 /// A key as it is answered, without the key.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Key)]
 struct KeyBody {
     id: Uuid,
     name: String,
     shown_prefix: String,
+    #[schema(value_type = KeyRole)]
     role: &'static str,
     /// None: it is for all applications.
     application_id: Option<String>,

@@ -7,18 +7,21 @@ use serde::Serialize;
 use store::api_key::Role;
 use store::application::Application;
 
+use utoipa::ToSchema;
+
 use super::{Access, Call, State};
 use crate::instant::Instant;
 
 pub(super) fn calls() -> Vec<Call> {
     vec![
-        Call::get("/v1/applications", Access::Key(Role::Admin), list::list),
-        Call::post("/v1/applications", Access::Key(Role::Admin), create::create),
+        Call::get("/v1/applications", Access::Key(Role::Admin), list::doc(), list::list),
+        Call::post("/v1/applications", Access::Key(Role::Admin), create::doc(), create::create),
     ]
 }
 
 /// An application as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Application)]
 struct ApplicationBody {
     id: String,
     name: String,

@@ -6,12 +6,23 @@ use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 use crate::fields::{Fault, Fields};
+use crate::openapi::Doc;
+use crate::openapi::schema::date_time;
 
 /// Takes both from the query of a list: at `created_after` or later, earlier than `created_before`.
 pub(super) fn take_created(fields: &mut Fields) -> CreatedWindow {
     let after = fields.optional("created_after", parse);
     let before = fields.optional("created_before", parse);
     CreatedWindow::of(after, before)
+}
+
+/// Both as they stand in the description of a list.
+pub(super) fn describe_created(doc: Doc) -> Doc {
+    doc.query("created_after", "Only those made then or later.", date_time()).query(
+        "created_before",
+        "Only those made earlier than then.",
+        date_time(),
+    )
 }
 
 /// A bound as it goes into a cursor.

@@ -13,26 +13,48 @@ use serde::Serialize;
 use store::api_key::Role;
 use store::delivery::DeliveryView;
 
+use utoipa::ToSchema;
+
 use super::{Access, Call, State, endpoint};
 use crate::instant::Instant;
+use crate::openapi::schema::DeliveryState;
 use crate::problem::{Code, Problem};
 
 pub(super) fn calls() -> Vec<Call> {
     vec![
-        Call::get("/v1/deliveries", Access::Key(Role::Read), list::list),
-        Call::get("/v1/deliveries/{delivery_id}", Access::Key(Role::Read), get::get),
-        Call::post("/v1/deliveries/{delivery_id}/cancel", Access::Key(Role::Admin), cancel::cancel),
-        Call::post("/v1/deliveries/{delivery_id}/replay", Access::Key(Role::Admin), replay::replay),
-        Call::post("/v1/deliveries/{delivery_id}/resend", Access::Key(Role::Admin), resend::resend),
+        Call::get("/v1/deliveries", Access::Key(Role::Read), list::doc(), list::list),
+        Call::get("/v1/deliveries/{delivery_id}", Access::Key(Role::Read), get::doc(), get::get),
+        Call::post(
+            "/v1/deliveries/{delivery_id}/cancel",
+            Access::Key(Role::Admin),
+            cancel::doc(),
+            cancel::cancel,
+        ),
+        Call::post(
+            "/v1/deliveries/{delivery_id}/replay",
+            Access::Key(Role::Admin),
+            replay::doc(),
+            replay::replay,
+        ),
+        Call::post(
+            "/v1/deliveries/{delivery_id}/resend",
+            Access::Key(Role::Admin),
+            resend::doc(),
+            resend::resend,
+        ),
     ]
 }
 
 /// A delivery as it is answered, without its attempts.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Delivery)]
 struct DeliveryBody {
+    #[schema(value_type = Uuid)]
     id: DeliveryId,
     endpoint_id: String,
+    #[schema(value_type = Uuid)]
     submission_id: SubmissionId,
+    #[schema(value_type = DeliveryState)]
     state: &'static str,
     /// Why it failed, expired or was cancelled.
     reason: Option<&'static str>,

@@ -20,48 +20,83 @@ use serde::Serialize;
 use store::api_key::Role;
 use store::endpoint::Endpoint;
 
+use utoipa::{PartialSchema, ToSchema};
+
 use super::{Access, Call, State};
 use crate::fields::Fields;
 use crate::instant::Instant;
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, Rate, Signing, WrittenDuration};
 use crate::problem::{Code, Problem};
 
 pub(super) fn calls() -> Vec<Call> {
     vec![
-        Call::get("/v1/endpoints", Access::Key(Role::Read), list::list),
-        Call::post("/v1/endpoints", Access::Key(Role::Admin), create::create),
-        Call::get("/v1/endpoints/{endpoint_id}", Access::Key(Role::Read), get::get),
+        Call::get("/v1/endpoints", Access::Key(Role::Read), list::doc(), list::list),
+        Call::post("/v1/endpoints", Access::Key(Role::Admin), create::doc(), create::create),
+        Call::get("/v1/endpoints/{endpoint_id}", Access::Key(Role::Read), get::doc(), get::get),
         Call::post(
             "/v1/endpoints/{endpoint_id}/secrets/rotate",
             Access::Key(Role::Admin),
+            rotate::doc(),
             rotate::rotate,
         ),
-        Call::patch("/v1/endpoints/{endpoint_id}", Access::Key(Role::Admin), update::update),
-        Call::delete("/v1/endpoints/{endpoint_id}", Access::Key(Role::Admin), delete::delete),
-        Call::post("/v1/endpoints/{endpoint_id}/enable", Access::Key(Role::Admin), enable::enable),
-        Call::post("/v1/endpoints/{endpoint_id}/pause", Access::Key(Role::Admin), pause::pause),
+        Call::patch(
+            "/v1/endpoints/{endpoint_id}",
+            Access::Key(Role::Admin),
+            update::doc(),
+            update::update,
+        ),
+        Call::delete(
+            "/v1/endpoints/{endpoint_id}",
+            Access::Key(Role::Admin),
+            delete::doc(),
+            delete::delete,
+        ),
+        Call::post(
+            "/v1/endpoints/{endpoint_id}/enable",
+            Access::Key(Role::Admin),
+            enable::doc(),
+            enable::enable,
+        ),
+        Call::post(
+            "/v1/endpoints/{endpoint_id}/pause",
+            Access::Key(Role::Admin),
+            pause::doc(),
+            pause::pause,
+        ),
     ]
 }
 
 /// An endpoint as it is answered, without its secrets.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Endpoint)]
 struct EndpointBody {
     id: String,
     url: String,
     name: Option<String>,
     event_types: Option<Vec<String>>,
     /// The values are never shown. Null where the headers cannot be unsealed with the keys at hand.
+    #[schema(value_type = Option<BTreeMap<String, String>>)]
     headers: Option<BTreeMap<String, &'static str>>,
     enabled: bool,
+    #[schema(value_type = Option<String>)]
     disabled_cause: Option<&'static str>,
     paused_until: Option<Instant>,
+    #[schema(value_type = WrittenDuration)]
     deadline: String,
+    #[schema(value_type = WrittenDuration)]
     connect_deadline: String,
+    #[schema(value_type = Vec<WrittenDuration>)]
     retry_schedule: Vec<String>,
+    #[schema(value_type = WrittenDuration)]
     overload_floor: String,
     final_statuses: Vec<u16>,
     in_flight_max: u16,
+    #[schema(value_type = Option<Rate>)]
     delivery_rate: Option<RateBody>,
+    #[schema(value_type = Rate)]
     ingest_rate: RateBody,
+    #[schema(value_type = Signing)]
     signing: &'static str,
     public_ingest: bool,
     version: i64,
@@ -135,6 +170,12 @@ pub(super) async fn find(
 /// Takes `endpoint_id` from the query of a list.
 pub(super) fn take_filter(fields: &mut Fields) -> Option<PublicId> {
     fields.optional("endpoint_id", PublicId::parse)
+}
+
+/// It as it stands in the description of a list.
+pub(super) fn describe_filter(doc: Doc) -> Doc {
+    doc.query("endpoint_id", "Only those of this endpoint.", schema::PublicId::schema())
+        .refuses([Code::EndpointNotFound])
 }
 
 /// The endpoint that a list is narrowed to, if any.

@@ -3,13 +3,22 @@
 use actix_web::Responder;
 use actix_web::web::{Data, Json};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::State;
+use crate::openapi::Doc;
 use crate::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Ready {
+    #[schema(value_type = String)]
     status: &'static str,
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("ready", "Says whether the service can work")
+        .answers::<Ready>(200, "It can")
+        .refuses([Code::NotReady])
 }
 
 pub(super) async fn ready(state: Data<State>) -> Result<impl Responder, Problem> {

@@ -10,50 +10,65 @@ mod ping;
 use actix_web::http::header::HeaderMap;
 use domain::id::{ApplicationKey, DeliveryId, SubmissionId};
 use domain::submission::IdempotencyKey;
-use domain::submission::idempotency_key::IdempotencyKeyError;
+use domain::submission::idempotency_key::{IdempotencyKeyError, KEY_BYTES_MAX};
 use serde::Serialize;
 use store::api_key::Role;
 use store::submission::{Acceptance, Accepted, NewSubmission, Submission};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Access, Call, Repeated, State, endpoint, single};
 use crate::instant::Instant;
+use crate::openapi::Doc;
+use crate::openapi::schema::text;
 use crate::problem::{Code, FieldError, Problem};
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 pub(super) fn calls() -> Vec<Call> {
     vec![
-        Call::post("/v1/endpoints/{endpoint_id}/ping", Access::Key(Role::Publish), ping::ping),
+        Call::post(
+            "/v1/endpoints/{endpoint_id}/ping",
+            Access::Key(Role::Publish),
+            ping::doc(),
+            ping::ping,
+        ),
         Call::post(
             "/v1/endpoints/{endpoint_id}/submissions",
             Access::Key(Role::Publish),
+            accept::doc(),
             accept::accept,
         ),
-        Call::get("/v1/submissions", Access::Key(Role::Read), list::list),
-        Call::get("/v1/submissions/{submission_id}", Access::Key(Role::Read), get::get),
+        Call::get("/v1/submissions", Access::Key(Role::Read), list::doc(), list::list),
+        Call::get("/v1/submissions/{submission_id}", Access::Key(Role::Read), get::doc(), get::get),
         // Who submits knows payloads; a key that only reads is for dashboards and monitors.
         Call::get(
             "/v1/submissions/{submission_id}/payload",
             Access::Key(Role::Publish),
+            payload::doc(),
             payload::payload,
         ),
         Call::delete(
             "/v1/submissions/{submission_id}/payload",
             Access::Key(Role::Admin),
+            erase::doc(),
             erase::erase,
         ),
     ]
 }
 
 /// A submission as it is answered, without its payload.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Submission)]
 struct SubmissionBody {
+    #[schema(value_type = Uuid)]
     id: SubmissionId,
     webhook_id: Uuid,
     /// The submission that it resends.
+    #[schema(value_type = Option<Uuid>)]
     resend_of: Option<SubmissionId>,
     endpoint_id: String,
+    #[schema(value_type = Vec<Uuid>)]
     delivery_ids: Vec<DeliveryId>,
     event_type: Option<String>,
     content_type: String,
@@ -124,6 +139,18 @@ pub(super) fn idempotency_key(
             Err(refuse("idempotency_key_repeated", "is given more than once".to_owned()))
         }
     }
+}
+
+/// It as it stands in the description of a call, with what becomes of it.
+pub(super) fn describe_idempotency_key(doc: Doc) -> Doc {
+    let about = "Names this submission: with the same key and content the original answer is given, \
+                 and nothing is stored twice.";
+    let key = text().min_length(Some(1)).max_length(Some(KEY_BYTES_MAX)).pattern(Some("^[!-~]+$"));
+    doc.header(IDEMPOTENCY_KEY, about, key).refuses([
+        Code::IdempotencyKeyInvalid,
+        Code::IdempotencyKeyReused,
+        Code::IdempotencyKeyInProgress,
+    ])
 }
 
 /// A header breaks a rule.

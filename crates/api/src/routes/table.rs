@@ -1,9 +1,10 @@
-//! The one table of calls: method, path, who may, handler. Nothing is served that is not in it.
+//! The one table of calls: method, path, who may, description, handler. Nothing is served that is not
+//! in it, and all of it stands in the OpenAPI document.
 //!
 //! To add a call, write one line in `calls()` of the module that its path belongs to:
 //!
 //! ```text
-//! Call::post("/v1/endpoints/{endpoint_id}/pause", Access::Key(Role::Admin), pause::pause),
+//! Call::post("/v1/endpoints/{endpoint_id}/pause", Access::Key(Role::Admin), pause::doc(), pause::pause),
 //! ```
 //!
 //! Who may is checked before the handler runs and before anything of the body is read, so a handler
@@ -21,8 +22,10 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, Handler, Resource, Responder, Route};
 use store::api_key::Role;
+use utoipa::openapi::HttpMethod;
 
 use crate::auth;
+use crate::openapi::{Described, Doc};
 use crate::problem::{Code, Problem};
 
 /// Who may make a call.
@@ -34,11 +37,12 @@ pub(crate) enum Access {
     Key(Role),
 }
 
-/// A method of a path, who may call it, and its handler.
+/// A method of a path, who may call it, what is told of it, and its handler.
 pub(super) struct Call {
     method: Method,
     path: &'static str,
     access: Access,
+    doc: Doc,
     route: Route,
 }
 
@@ -55,60 +59,67 @@ pub struct DescribedCall {
 
 impl Call {
     /// `GET`, and `HEAD` with it (RFC 9110, section 9.1).
-    pub(super) fn get<F, Args>(path: &'static str, access: Access, handler: F) -> Self
+    pub(super) fn get<F, Args>(path: &'static str, access: Access, doc: Doc, handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
         let route = web::route().guard(Any(Get()).or(Head()));
-        Self::of(Method::GET, path, access, route, handler)
+        Self::of(Method::GET, path, access, doc, route, handler)
     }
 
     /// `POST`.
-    pub(super) fn post<F, Args>(path: &'static str, access: Access, handler: F) -> Self
+    pub(super) fn post<F, Args>(path: &'static str, access: Access, doc: Doc, handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        Self::only(Method::POST, path, access, handler)
+        Self::only(Method::POST, path, access, doc, handler)
     }
 
     /// `PATCH`.
-    pub(super) fn patch<F, Args>(path: &'static str, access: Access, handler: F) -> Self
+    pub(super) fn patch<F, Args>(path: &'static str, access: Access, doc: Doc, handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        Self::only(Method::PATCH, path, access, handler)
+        Self::only(Method::PATCH, path, access, doc, handler)
     }
 
     /// `DELETE`.
-    pub(super) fn delete<F, Args>(path: &'static str, access: Access, handler: F) -> Self
+    pub(super) fn delete<F, Args>(path: &'static str, access: Access, doc: Doc, handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        Self::only(Method::DELETE, path, access, handler)
+        Self::only(Method::DELETE, path, access, doc, handler)
     }
 
-    fn only<F, Args>(method: Method, path: &'static str, access: Access, handler: F) -> Self
+    fn only<F, Args>(
+        method: Method,
+        path: &'static str,
+        access: Access,
+        doc: Doc,
+        handler: F,
+    ) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
         let route = web::route().guard(Matching(method.clone()));
-        Self::of(method, path, access, route, handler)
+        Self::of(method, path, access, doc, route, handler)
     }
 
     fn of<F, Args>(
         method: Method,
         path: &'static str,
         access: Access,
+        doc: Doc,
         route: Route,
         handler: F,
     ) -> Self
@@ -124,16 +135,38 @@ impl Call {
                 route.wrap(from_fn(move |request, next| auth::admit(least, request, next)))
             }
         };
-        Self { method, path, access, route }
+        Self { method, path, access, doc, route }
+    }
+
+    /// Among the calls of this name.
+    pub(super) fn tagged(self, tag: &'static str) -> Self {
+        Self { doc: self.doc.tag(tag), ..self }
     }
 
     /// The call as it stands in the table.
     pub(super) fn describe(&self) -> DescribedCall {
-        let least_role = match self.access {
+        let least_role = self.least_role();
+        DescribedCall { method: self.method.to_string(), path: self.path, least_role }
+    }
+
+    /// The call as the document needs it.
+    pub(super) fn documented(&self) -> Described<'_> {
+        let method = match self.method {
+            Method::POST => HttpMethod::Post,
+            Method::PATCH => HttpMethod::Patch,
+            Method::DELETE => HttpMethod::Delete,
+            // The table has no others.
+            _ => HttpMethod::Get,
+        };
+        let least_role = self.least_role().map(Role::as_str);
+        Described { method, path: self.path, least_role, doc: &self.doc }
+    }
+
+    fn least_role(&self) -> Option<Role> {
+        match self.access {
             Access::Anyone => None,
             Access::Key(role) => Some(role),
-        };
-        DescribedCall { method: self.method.to_string(), path: self.path, least_role }
+        }
     }
 }
 

@@ -7,8 +7,11 @@ use store::api_key::Role;
 use crate::harness::{Api, Request, create_application, create_key, problem};
 
 /// What anyone may call. Opening a call is a decision, so it is made here as well.
-const OPEN: [(&str, &str); 3] = [
+const OPEN: [(&str, &str); 6] = [
     ("GET", "/livez"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/docs/{file}"),
     ("POST", "/f/{endpoint_id}"),
     ("POST", "/f/{application_id}/{endpoint_id}"),
 ];

@@ -22,6 +22,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
+use crate::documented::assert_documented;
+
 /// Longer than anything a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -85,6 +87,7 @@ impl Api {
     pub(crate) fn request(&self, method: &str, path: &str) -> Request {
         Request {
             address: self.running.address(),
+            is_documented: true,
             line: format!("{method} {path} HTTP/1.1"),
             headers: vec![(
                 "Authorization".to_owned(),
@@ -169,15 +172,16 @@ pub(crate) async fn create_application(api: &Api, id: &str) -> ApplicationKey {
 #[derive(Clone)]
 pub(crate) struct Request {
     address: SocketAddr,
+    is_documented: bool,
     line: String,
     headers: Vec<(String, Vec<u8>)>,
     body: Vec<u8>,
 }
 
 impl Request {
-    /// To the private address instead.
+    /// To the private address instead, which the document does not tell of.
     pub(crate) fn to(self, address: SocketAddr) -> Self {
-        Self { address, ..self }
+        Self { address, is_documented: false, ..self }
     }
 
     pub(crate) fn without(mut self, name: &str) -> Self {
@@ -226,7 +230,7 @@ impl Request {
         stream.write_all(&self.head(&length)).await.unwrap();
         // A refused body may not be taken to its end.
         let _ = stream.write_all(&self.body).await;
-        Answer::read(&mut stream).await
+        self.answer(&mut stream).await
     }
 
     /// Sends it with a body of one chunk, whose length is not declared ahead.
@@ -238,7 +242,15 @@ impl Request {
         body.extend_from_slice(&self.body);
         body.extend_from_slice(b"\r\n0\r\n\r\n");
         let _ = stream.write_all(&body).await;
-        Answer::read(&mut stream).await
+        self.answer(&mut stream).await
+    }
+
+    async fn answer(&self, stream: &mut TcpStream) -> Answer {
+        let answer = Answer::read(stream).await;
+        if self.is_documented {
+            assert_documented(&self.line, &answer);
+        }
+        answer
     }
 }
 

@@ -9,11 +9,14 @@ use domain::id::{ApplicationKey, PublicId};
 use domain::label::Label;
 use serde::Serialize;
 use store::api_key::{NewApiKey, Role};
+use utoipa::ToSchema;
 
 use super::{KeyBody, State};
 use crate::auth::{self, Caller};
 use crate::body;
 use crate::fields::{Fault, Fields, refuse_query};
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, named};
 use crate::problem::Problem;
 
 struct CreateKey {
@@ -22,12 +25,29 @@ struct CreateKey {
     application_id: Option<PublicId>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct CreatedKey {
     #[serde(flatten)]
     created: KeyBody,
     /// Shown here and never again.
     key: String,
+}
+
+named! {
+    /// A key to be made.
+    NewKey => schema::closed_object()
+        .property("name", schema::label())
+        .property("role", schema::KeyRole::schema())
+        .property("application_id", schema::PublicId::schema())
+        .required("name")
+        .required("role");
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("create_key", "Makes a key and shows it once")
+        .about("A key that is bound to an application makes keys of that application only.")
+        .takes::<NewKey>()
+        .answers::<CreatedKey>(201, "The key, shown here and never again")
 }
 
 pub(super) async fn create(

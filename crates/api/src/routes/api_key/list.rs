@@ -7,7 +7,13 @@ use super::{KeyBody, State};
 use crate::auth::Caller;
 use crate::fields::Fields;
 use crate::list::{Binding, Paging};
+use crate::openapi::Doc;
 use crate::problem::Problem;
+
+pub(super) fn doc() -> Doc {
+    Doc::of("list_keys", "Lists keys, newest first, revoked ones too")
+        .answers_list::<KeyBody>("Keys, without the keys themselves")
+}
 
 pub(super) async fn list(
     caller: Caller,

@@ -11,7 +11,15 @@ use uuid::Uuid;
 use super::State;
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
 use crate::problem::{Code, Problem};
+
+pub(super) fn doc() -> Doc {
+    Doc::of("revoke_key", "Revokes a key: the next request with it is refused")
+        .about("A key may revoke itself. Of a key that was revoked before the answer is the same.")
+        .answers_nothing(204, "It is revoked")
+        .refuses([Code::KeyLastAdmin])
+}
 
 pub(super) async fn revoke(
     caller: Caller,

@@ -10,7 +10,26 @@ use super::{ApplicationBody, State};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{Fields, refuse_query};
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, named};
 use crate::problem::{Code, Problem};
+
+named! {
+    /// An application to be made.
+    NewApplicationBody => schema::closed_object()
+        .property("id", schema::PublicId::schema())
+        .property("name", schema::label())
+        .required("id")
+        .required("name");
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("create_application", "Creates an application, which is a tenant")
+        .about("A key that is bound to an application cannot.")
+        .takes::<NewApplicationBody>()
+        .answers::<ApplicationBody>(201, "The application")
+        .refuses([Code::KeyBound, Code::ApplicationIdTaken])
+}
 
 pub(super) async fn create(
     caller: Caller,

@@ -7,7 +7,14 @@ use super::{ApplicationBody, State};
 use crate::auth::Caller;
 use crate::fields::Fields;
 use crate::list::{Binding, Paging};
+use crate::openapi::Doc;
 use crate::problem::Problem;
+
+pub(super) fn doc() -> Doc {
+    Doc::of("list_applications", "Lists applications, newest first")
+        .about("A key that is bound to one sees that one.")
+        .answers_list::<ApplicationBody>("Applications")
+}
 
 pub(super) async fn list(
     caller: Caller,

@@ -4,11 +4,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use store::delivery::AttemptView;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::ObjectBuilder;
 
 use crate::instant::Instant;
+use crate::openapi::schema::{AttemptOutcome, text};
 
 /// An attempt as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Attempt)]
 pub(super) struct AttemptBody {
     number: u32,
     /// Whether its claim was superseded: it is history and had no effect.
@@ -17,6 +21,7 @@ pub(super) struct AttemptBody {
     started_at: Instant,
     recorded_at: Instant,
     duration_ms: u32,
+    #[schema(value_type = AttemptOutcome)]
     outcome: &'static str,
     status: Option<u16>,
     url: String,
@@ -27,13 +32,18 @@ pub(super) struct AttemptBody {
 }
 
 /// The start of a response's body.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 struct Excerpt {
     /// How `body` is written: `utf8` as it is, `base64` where it is no text.
+    #[schema(schema_with = encodings)]
     encoding: &'static str,
     body: String,
     /// Whether the response had more.
     truncated: bool,
+}
+
+fn encodings() -> ObjectBuilder {
+    text().enum_values(Some(["utf8", "base64"]))
 }
 
 impl From<AttemptView> for AttemptBody {

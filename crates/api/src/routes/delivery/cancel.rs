@@ -9,18 +9,31 @@ use domain::delivery::StateName;
 use domain::id::DeliveryId;
 use serde::Serialize;
 use store::delivery::Cancellation;
+use utoipa::ToSchema;
 
 use super::{State, parse_id};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
+use crate::openapi::schema::DeliveryState;
 use crate::problem::{Code, Extension, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct CancelledDelivery {
+    #[schema(value_type = Uuid)]
     id: DeliveryId,
+    #[schema(value_type = DeliveryState)]
     state: &'static str,
     /// Whether it is cancelled only when its worker reports.
     cancel_requested: bool,
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("cancel_delivery", "Calls a delivery off")
+        .about("What a worker has is marked: its request may be out, so its report still counts.")
+        .answers::<CancelledDelivery>(200, "It is cancelled")
+        .answers::<CancelledDelivery>(202, "A worker has it: it is cancelled with its report")
+        .refuses([Code::DeliveryNotCancellable])
 }
 
 pub(super) async fn cancel(

@@ -4,18 +4,26 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, Responder};
 use serde::Serialize;
 use store::delivery::DeliveryDetail;
+use utoipa::ToSchema;
 
 use super::attempt::AttemptBody;
 use super::{DeliveryBody, State, parse_id};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
 use crate::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeliveryWithAttempts)]
 struct DetailBody {
     #[serde(flatten)]
     delivery: DeliveryBody,
     attempts: Vec<AttemptBody>,
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("get_delivery", "Shows a delivery with its attempts in order")
+        .answers::<DetailBody>(200, "The delivery")
 }
 
 pub(super) async fn get(

@@ -5,13 +5,25 @@ use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, Responder};
 use domain::delivery::StateName;
 use store::delivery::DeliveryFilter;
+use utoipa::PartialSchema;
 
 use super::{DeliveryBody, State, endpoint};
 use crate::auth::Caller;
 use crate::fields::{Fault, Fields};
 use crate::list::{Binding, Paging};
+use crate::openapi::Doc;
+use crate::openapi::schema::DeliveryState;
 use crate::problem::Problem;
-use crate::routes::created::{take_created, written};
+use crate::routes::created::{describe_created, take_created, written};
+
+pub(super) fn doc() -> Doc {
+    describe_created(endpoint::describe_filter(Doc::of(
+        "list_deliveries",
+        "Lists deliveries, newest first",
+    )))
+    .query("state", "Only those in this state.", DeliveryState::schema())
+    .answers_list::<DeliveryBody>("Deliveries, without their attempts")
+}
 
 pub(super) async fn list(
     caller: Caller,

@@ -8,16 +8,29 @@ use domain::delivery::StateName;
 use domain::id::DeliveryId;
 use serde::Serialize;
 use store::delivery::Replay;
+use utoipa::ToSchema;
 
 use super::{State, parse_id};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
+use crate::openapi::schema::DeliveryState;
 use crate::problem::{Code, Extension, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct ReplayedDelivery {
+    #[schema(value_type = Uuid)]
     id: DeliveryId,
+    #[schema(value_type = DeliveryState)]
     state: &'static str,
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("replay_delivery", "Puts a failed delivery back into the queue")
+        .about("The same delivery with a fresh cycle of attempts. Of several at once one succeeds.")
+        .answers::<ReplayedDelivery>(200, "It is pending again")
+        .refuses([Code::DeliveryNotReplayable, Code::EndpointDisabled, Code::DeliveryExpired])
+        .refuses([Code::PayloadErased, Code::PayloadExpired])
 }
 
 pub(super) async fn replay(

@@ -10,23 +10,38 @@ use domain::id::{DeliveryId, SubmissionId};
 use domain::submission::IdempotencyKey;
 use serde::Serialize;
 use store::submission::{NewResend, Resend, Resent};
+use utoipa::ToSchema;
 
-use super::super::submission::accept::IDEMPOTENT_REPLAYED;
-use super::super::submission::idempotency_key;
+use super::super::submission::accept::{IDEMPOTENT_REPLAYED, IDEMPOTENT_REPLAYED_ABOUT};
+use super::super::submission::{describe_idempotency_key, idempotency_key};
 use super::{State, parse_id};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
 use crate::instant::Instant;
+use crate::openapi::Doc;
 use crate::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct ResentSubmission {
+    #[schema(value_type = Uuid)]
     submission_id: SubmissionId,
     endpoint_id: String,
     received_at: Instant,
+    #[schema(value_type = Vec<Uuid>)]
     delivery_ids: Vec<DeliveryId>,
+    #[schema(value_type = Uuid)]
     resend_of: SubmissionId,
     replayed: bool,
+}
+
+pub(super) fn doc() -> Doc {
+    let doc =
+        Doc::of("resend_delivery", "Sends what a delivery brought once more, as a new submission");
+    describe_idempotency_key(doc)
+        .about("The new submission has the same bytes and the same `webhook-id`.")
+        .answers::<ResentSubmission>(202, "The new submission")
+        .with_header(IDEMPOTENT_REPLAYED.as_str(), IDEMPOTENT_REPLAYED_ABOUT)
+        .refuses([Code::EndpointDisabled, Code::PayloadErased, Code::PayloadExpired])
 }
 
 pub(super) async fn resend(

@@ -10,12 +10,15 @@ use domain::signing::SigningSecret;
 use serde::Serialize;
 use store::endpoint::{EndpointCreation, NewEndpoint};
 use store::secret::{generate_ed25519, generate_secret};
+use utoipa::ToSchema;
 
-use super::fields::{EndpointFields, out_of_range};
+use super::fields::{EndpointFields, describe, out_of_range};
 use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{Fields, refuse_query};
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, named};
 use crate::problem::{Code, Problem};
 
 struct CreateEndpoint {
@@ -25,7 +28,7 @@ struct CreateEndpoint {
     fields: EndpointFields,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct CreatedEndpoint {
     #[serde(flatten)]
     endpoint: EndpointBody,
@@ -33,6 +36,24 @@ struct CreatedEndpoint {
     public_key: String,
     /// For signatures of `v1`. Shown here and never again.
     secret: String,
+}
+
+named! {
+    /// An endpoint to be made.
+    NewEndpointBody => describe(schema::closed_object())
+        .property("id", schema::PublicId::schema())
+        .property("secret", schema::text().pattern(Some("^whsec_[A-Za-z0-9+/]+={0,2}$"))
+            .description(Some("`whsec_` and 24 to 64 bytes in base64. One is made if it is not given."))
+            .write_only(true))
+        .required("url");
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("create_endpoint", "Creates an endpoint and shows its secret once")
+        .takes::<NewEndpointBody>()
+        .answers::<CreatedEndpoint>(201, "The endpoint, and its secret, shown here and never again")
+        .with_header("Location", "Where it is found.")
+        .refuses([Code::EndpointIdTaken])
 }
 
 pub(super) async fn create(

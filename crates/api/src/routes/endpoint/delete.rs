@@ -10,7 +10,14 @@ use domain::id::PublicId;
 use super::State;
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
 use crate::problem::{Code, Problem};
+
+pub(super) fn doc() -> Doc {
+    Doc::of("delete_endpoint", "Takes an endpoint away at once")
+        .about("What is owed to it is cancelled in the background. Its id is never given again.")
+        .answers_nothing(204, "It is gone")
+}
 
 pub(super) async fn delete(
     caller: Caller,

@@ -8,7 +8,15 @@ use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
+use crate::openapi::schema::NoFields;
 use crate::problem::{Code, Problem};
+
+pub(super) fn doc() -> Doc {
+    Doc::of("enable_endpoint", "Ends a pause, and takes away what disabled the endpoint")
+        .may_take::<NoFields>()
+        .answers::<EndpointBody>(200, "The endpoint")
+}
 
 pub(super) async fn enable(
     caller: Caller,

@@ -11,15 +11,24 @@
 
 use std::time::Duration;
 
-use domain::delivery::retry::RetrySchedule;
+use domain::delivery::retry::{DELAYS_MAX, RetrySchedule};
+use domain::destination::URL_BYTES_MAX;
 use domain::endpoint::{
-    CustomHeaders, EndpointName, EventPatterns, SettingsChange, SettingsError, SigningSchemes,
+    CustomHeaders, EndpointName, EventPatterns, HEADER_NAME_BYTES_MAX, HEADER_VALUE_BYTES_MAX,
+    HEADERS_MAX, IN_FLIGHT_MAX, SettingsChange, SettingsError, SigningSchemes,
 };
 use domain::rate_limit::RateLimit;
 use serde_json::Value;
+use utoipa::PartialSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::fields::{Fault, Fields, Refusal};
+use crate::openapi::schema;
 use crate::problem::{Code, FieldError, Problem};
+
+/// A token (RFC 9110, section 5.6.2).
+const TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 
 /// What a caller gives of an endpoint, whether it is new or not.
 #[expect(clippy::option_option, reason = "absent, null and given are three things")]
@@ -50,6 +59,57 @@ impl EndpointFields {
             },
         }
     }
+}
+
+/// The same, as the document describes them.
+pub(super) fn describe(object: ObjectBuilder) -> ObjectBuilder {
+    let list = |items: RefOr<Schema>| ArrayBuilder::new().items(items);
+    object
+        .property("url", url())
+        .property("name", schema::endpoint_name())
+        .property("event_types", schema::event_patterns())
+        .property("headers", described_headers())
+        .property("deadline", schema::WrittenDuration::schema())
+        .property("connect_deadline", schema::WrittenDuration::schema())
+        .property(
+            "retry_schedule",
+            list(schema::WrittenDuration::schema()).min_items(Some(1)).max_items(Some(DELAYS_MAX)),
+        )
+        .property("overload_floor", schema::WrittenDuration::schema())
+        .property("final_statuses", list(schema::integer(300, 599).into()))
+        .property("in_flight_max", schema::integer(1, IN_FLIGHT_MAX.into()))
+        .property(
+            "delivery_rate",
+            OneOfBuilder::new().item(no_value()).item(schema::Rate::schema()),
+        )
+        .property("ingest_rate", schema::Rate::schema())
+        .property("signing", schema::Signing::schema())
+        .property("public_ingest", schema::boolean())
+}
+
+fn no_value() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Null)
+}
+
+fn url() -> ObjectBuilder {
+    schema::text()
+        .format(Some(SchemaFormat::Custom("uri".to_owned())))
+        .max_length(Some(URL_BYTES_MAX))
+        .pattern(Some("^[Hh][Tt][Tt][Pp][Ss]?:"))
+        .examples(["https://example.com/hook"])
+}
+
+fn described_headers() -> ObjectBuilder {
+    let name = schema::text().max_length(Some(HEADER_NAME_BYTES_MAX)).pattern(Some(TOKEN));
+    let value = schema::text()
+        .min_length(Some(1))
+        .max_length(Some(HEADER_VALUE_BYTES_MAX))
+        .pattern(Some(r"^[!-~]([\t -~]*[!-~])?$"));
+    ObjectBuilder::new()
+        .schema_type(schema::nullable(Type::Object))
+        .max_properties(Some(HEADERS_MAX))
+        .property_names(Some(name))
+        .additional_properties(Some(value))
 }
 
 /// The problem of settings that break a limit together.

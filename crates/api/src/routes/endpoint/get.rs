@@ -3,18 +3,25 @@
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, Responder};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{EndpointBody, State, find};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
 use crate::problem::Problem;
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct ReadEndpoint {
     #[serde(flatten)]
     endpoint: EndpointBody,
     /// For signatures of `v1a`, whether they are switched on or not.
     public_key: Option<String>,
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("get_endpoint", "Shows an endpoint, without its secrets")
+        .answers::<ReadEndpoint>(200, "The endpoint")
 }
 
 pub(super) async fn get(

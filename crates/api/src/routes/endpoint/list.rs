@@ -7,7 +7,13 @@ use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::fields::Fields;
 use crate::list::{Binding, Paging};
+use crate::openapi::Doc;
 use crate::problem::Problem;
+
+pub(super) fn doc() -> Doc {
+    Doc::of("list_endpoints", "Lists endpoints, newest first")
+        .answers_list::<EndpointBody>("Endpoints, without their secrets")
+}
 
 pub(super) async fn list(
     caller: Caller,

@@ -18,7 +18,27 @@ use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{Fields, Refusal, refuse_query};
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, named};
 use crate::problem::{Code, Problem};
+
+named! {
+    /// For how long, one of the two. Without any, until it is enabled.
+    NewPause => schema::closed_object()
+        .property("for", schema::WrittenDuration::schema())
+        .property("until", schema::date_time())
+        .max_properties(Some(1));
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("pause_endpoint", "Lets nothing be sent for a while")
+        .about(
+            "What is submitted meanwhile is held. Without an end it lasts until the endpoint is \
+                enabled, shown as the last second of the year 9999.",
+        )
+        .may_take::<NewPause>()
+        .answers::<EndpointBody>(200, "The endpoint")
+}
 
 pub(super) async fn pause(
     caller: Caller,

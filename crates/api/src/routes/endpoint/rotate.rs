@@ -10,25 +10,51 @@ use domain::id::EndpointKey;
 use domain::signing::{EndpointSecret, Overlap, OverlapError, RotationRefused};
 use serde::Serialize;
 use store::secret::{NewRotation, Rotation, generate_ed25519, generate_secret};
+use utoipa::ToSchema;
 
 use super::{State, find};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{Fault, Fields, refuse_query};
 use crate::instant::Instant;
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, named};
 use crate::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct RotatedEndpoint {
     id: String,
+    #[schema(value_type = schema::Signing)]
     signing: &'static str,
     /// Shown here and never again.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     secret: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     public_key: Option<String>,
     /// When the last of the old secrets ends.
     retires_at: Option<Instant>,
+}
+
+named! {
+    /// A new secret.
+    NewSecret => schema::closed_object()
+        .property("secret", schema::text().pattern(Some("^(whsec|whsk)_[A-Za-z0-9+/]+={0,2}$"))
+            .description(Some("One is made if it is not given."))
+            .write_only(true))
+        .property("overlap", schema::WrittenDuration::schema());
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("rotate_secrets", "Gives an endpoint new secrets")
+        .about(
+            "The old ones go on signing beside the new one for `overlap`, 24 h by default and at \
+                most `7d`.",
+        )
+        .takes::<NewSecret>()
+        .answers::<RotatedEndpoint>(200, "The new secret, shown here and never again")
+        .refuses([Code::TooManyLiveSecrets, Code::SecretSchemeUnused])
 }
 
 pub(super) async fn rotate(

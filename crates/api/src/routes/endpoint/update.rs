@@ -11,12 +11,15 @@ use domain::id::PublicId;
 use serde::Serialize;
 use store::endpoint::{EndpointChange, EndpointUpdate, NewUrl};
 use store::secret::generate_secret;
+use utoipa::ToSchema;
 
-use super::fields::{EndpointFields, out_of_range, text, yes_or_no};
+use super::fields::{EndpointFields, describe, out_of_range, text, yes_or_no};
 use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{Fields, refuse_query};
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, named};
 use crate::problem::{Code, Problem};
 
 /// What answers show and nobody sets here.
@@ -31,13 +34,27 @@ const READ_ONLY: &[(&str, &str)] = &[
     ("secret", "is changed by `secrets/rotate` alone"),
 ];
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct UpdatedEndpoint {
     #[serde(flatten)]
     endpoint: EndpointBody,
     /// Of a new URL. Shown here and never again.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     secret: Option<String>,
+}
+
+named! {
+    /// What is to change. What is left out stays.
+    EndpointChangeBody => describe(schema::closed_object())
+        .property("enabled", schema::boolean());
+}
+
+pub(super) fn doc() -> Doc {
+    Doc::of("update_endpoint", "Changes what is sent, and nothing else")
+        .about("Another URL mints a secret, shows it once and ends all older ones at once.")
+        .takes::<EndpointChangeBody>()
+        .answers::<UpdatedEndpoint>(200, "The endpoint")
 }
 
 pub(super) async fn update(

@@ -11,19 +11,57 @@ use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::id::{ApplicationKey, PublicId, SubmissionId};
+use domain::submission::idempotency_key::{VISITOR_KEY_BYTES_MAX, VISITOR_KEY_BYTES_MIN};
 use domain::submission::{ContentType, EventType, IdempotencyKey};
 use serde::Serialize;
 use store::endpoint::Endpoint;
 use store::submission::NewSubmission;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::{State, endpoint, read, submission};
 use crate::body::{self, BodyLimit};
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
+use crate::openapi::schema::text;
 use crate::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct TakenForm {
+    #[schema(value_type = Uuid)]
     submission_id: SubmissionId,
+}
+
+pub(super) fn doc_of_default() -> Doc {
+    doc(Doc::of("submit_form", "Takes a form of a web page, for an endpoint of `default`"))
+}
+
+pub(super) fn doc_of_application() -> Doc {
+    doc(Doc::of("submit_form_of_application", "Takes a form of a web page"))
+}
+
+fn doc(doc: Doc) -> Doc {
+    let about = "The fields of a form, texts only.";
+    let kinds = ["application/x-www-form-urlencoded", "multipart/form-data"];
+    let fields =
+        || ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(text()));
+    let key = text()
+        .min_length(Some(VISITOR_KEY_BYTES_MIN))
+        .max_length(Some(VISITOR_KEY_BYTES_MAX))
+        .pattern(Some("^[!-~]+$"));
+    doc.about(
+        "Without a key, where the endpoint allows it. The payload becomes a JSON object with a \
+               list of texts for each name.",
+    )
+    .header("Idempotency-Key", "Names this submission; all visitors share these names.", key)
+    .takes_any_of(about, kinds.map(|kind| (kind, fields().into())))
+    .answers::<TakenForm>(202, "It is stored, and will be delivered")
+    .refuses([Code::QueryInvalid, Code::RateLimited, Code::Overloaded])
+    .refuses([Code::IdempotencyKeyInvalid, Code::IdempotencyKeyReused])
+    .refuses([Code::IdempotencyKeyInProgress, Code::DatabaseUnavailable, Code::Internal])
+    .refuses([Code::FormTypeUnsupported, Code::FormCharsetUnsupported, Code::FormMalformed])
+    .refuses([Code::FormFileRefused, Code::FormFieldsTooMany, Code::FormNameMissing])
+    .refuses([Code::FormNameTooLong, Code::FormValueTooLong, Code::FormEncodingInvalid])
 }
 
 pub(super) async fn to_default(

@@ -13,25 +13,59 @@ use domain::submission::content::declared_json_parses;
 use domain::submission::{ContentType, EventType, IdempotencyKey};
 use serde::Serialize;
 use store::submission::{Accepted, NewSubmission};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 
-use super::{Repeated, State, endpoint, idempotency_key, record_in_span, refused, single, store};
+use super::{
+    Repeated, State, describe_idempotency_key, endpoint, idempotency_key, record_in_span, refused,
+    single, store,
+};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::{malformed_json, refuse_query};
 use crate::instant::Instant;
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, binary, text};
 use crate::problem::{Code, Problem};
 
 const EVENT_TYPE: &str = "Fencepost-Event-Type";
 pub(in crate::routes) const IDEMPOTENT_REPLAYED: HeaderName =
     HeaderName::from_static("idempotent-replayed");
+pub(in crate::routes) const IDEMPOTENT_REPLAYED_ABOUT: &str =
+    "`true` if this is the original answer of the idempotency key.";
 
-#[derive(Serialize)]
-struct AcceptedSubmission {
+#[derive(Serialize, ToSchema)]
+pub(super) struct AcceptedSubmission {
+    #[schema(value_type = Uuid)]
     submission_id: SubmissionId,
     endpoint_id: String,
     received_at: Instant,
+    #[schema(value_type = Vec<Uuid>)]
     delivery_ids: Vec<DeliveryId>,
     replayed: bool,
+}
+
+pub(super) fn doc() -> Doc {
+    let about = "Any bytes of any content type, which are kept as they are. What is declared to be \
+                 JSON must be JSON. Without a content type they are `application/octet-stream`.";
+    describe_idempotency_key(Doc::of("submit", "Stores a payload together with its delivery"))
+        .header(EVENT_TYPE, "What the submission tells of.", schema::event_type())
+        .takes_any_of(
+            about,
+            [
+                (
+                    "application/json",
+                    ObjectBuilder::new().schema_type(SchemaType::AnyValue).build(),
+                ),
+                ("text/plain", text().build()),
+                ("application/octet-stream", binary().build()),
+            ]
+            .map(|(kind, schema)| (kind, schema.into())),
+        )
+        .answers::<AcceptedSubmission>(202, "It is stored, and will be delivered")
+        .with_header(IDEMPOTENT_REPLAYED.as_str(), IDEMPOTENT_REPLAYED_ABOUT)
+        .refuses([Code::EventTypeInvalid, Code::ContentTypeMalformed, Code::JsonMalformed])
+        .refuses([Code::RateLimited, Code::Overloaded])
 }
 
 pub(super) async fn accept(

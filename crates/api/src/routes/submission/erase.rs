@@ -9,7 +9,14 @@ use domain::id::SubmissionId;
 use super::State;
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
 use crate::problem::{Code, Problem};
+
+pub(super) fn doc() -> Doc {
+    Doc::of("erase_payload", "Erases what a submission brought")
+        .about("What is owed for it is cancelled. Erasing it again answers the same.")
+        .answers_nothing(204, "It is erased")
+}
 
 pub(super) async fn erase(
     caller: Caller,

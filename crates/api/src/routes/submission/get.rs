@@ -6,7 +6,13 @@ use actix_web::{HttpRequest, Responder};
 use super::{State, SubmissionBody, find};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
+use crate::openapi::Doc;
 use crate::problem::Problem;
+
+pub(super) fn doc() -> Doc {
+    Doc::of("get_submission", "Shows a submission, without its payload")
+        .answers::<SubmissionBody>(200, "The submission")
+}
 
 pub(super) async fn get(
     caller: Caller,

@@ -8,8 +8,17 @@ use super::{State, SubmissionBody, endpoint};
 use crate::auth::Caller;
 use crate::fields::Fields;
 use crate::list::{Binding, Paging};
+use crate::openapi::Doc;
 use crate::problem::Problem;
-use crate::routes::created::{take_created, written};
+use crate::routes::created::{describe_created, take_created, written};
+
+pub(super) fn doc() -> Doc {
+    describe_created(endpoint::describe_filter(Doc::of(
+        "list_submissions",
+        "Lists submissions, newest first",
+    )))
+    .answers_list::<SubmissionBody>("Submissions, without their payloads")
+}
 
 pub(super) async fn list(
     caller: Caller,

@@ -9,15 +9,30 @@ use actix_web::{HttpRequest, HttpResponse};
 use domain::submission::{ContentType, EventType, IdempotencyKey};
 use store::submission::NewSubmission;
 
-use super::accept::accepted_answer;
-use super::{State, endpoint, idempotency_key, store};
+use super::accept::{
+    AcceptedSubmission, IDEMPOTENT_REPLAYED, IDEMPOTENT_REPLAYED_ABOUT, accepted_answer,
+};
+use super::{State, describe_idempotency_key, endpoint, idempotency_key, store};
 use crate::auth::Caller;
 use crate::body;
 use crate::fields::refuse_query;
-use crate::problem::Problem;
+use crate::openapi::Doc;
+use crate::openapi::schema::NoFields;
+use crate::problem::{Code, Problem};
 
 /// The event type of a ping.
 const PING: &str = "fencepost.ping";
+
+pub(super) fn doc() -> Doc {
+    describe_idempotency_key(Doc::of(
+        "ping",
+        "Submits a `fencepost.ping`, to see that deliveries arrive",
+    ))
+    .may_take::<NoFields>()
+    .answers::<AcceptedSubmission>(202, "It is stored, and will be delivered")
+    .with_header(IDEMPOTENT_REPLAYED.as_str(), IDEMPOTENT_REPLAYED_ABOUT)
+    .refuses([Code::Overloaded])
+}
 
 pub(super) async fn ping(
     caller: Caller,
