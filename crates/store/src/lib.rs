@@ -19,6 +19,7 @@ pub mod maintenance;
 pub mod new_id;
 mod open;
 mod options;
+pub mod outbox;
 pub mod rate_limit;
 pub mod sealed_headers;
 pub mod sealing;

@@ -7,6 +7,7 @@
 
 mod api_key;
 mod application;
+mod begin;
 mod codec;
 mod delivery;
 mod endpoint;
@@ -44,8 +45,10 @@ use crate::submission::{
 use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, Store, StoreError, StoreOptions};
 
+pub use begin::begin;
 pub use schema::migrate::migrate;
 pub use schema::scratch::{ScratchDatabase, drop_scratch};
+pub use submission::accept_in_tx::accept_in_tx;
 
 /// The store on PostgreSQL.
 #[derive(Debug, Clone)]
@@ -63,12 +66,34 @@ impl PostgresStore {
     /// Prepares the pools. It connects when it is used.
     pub fn open(url: &str, options: StoreOptions) -> Result<Self, StoreError> {
         let connect = pool::connect_options(url)?;
-        Ok(Self {
-            general: pool::general(connect.clone(), &options),
+        let general = pool::general(connect.clone(), &options);
+        Ok(Self::with_general(general, connect, options))
+    }
+
+    /// Uses an application's pool for all but claim, record and listening, which need sessions of
+    /// their own: those are opened where the pool's are, when they are used.
+    ///
+    /// The statements are written for READ COMMITTED and set no session up, so time-outs are those of
+    /// the pool's sessions. One that is not answered within `statement_deadline` takes its connection
+    /// with it.
+    #[must_use]
+    pub fn over(connections: sqlx::PgPool, options: StoreOptions) -> Self {
+        let connect = pool::connect_options_of(&connections);
+        let general = pool::bounded(connections, &options);
+        Self::with_general(general, connect, options)
+    }
+
+    fn with_general(
+        general: Pool,
+        connect: sqlx::postgres::PgConnectOptions,
+        options: StoreOptions,
+    ) -> Self {
+        Self {
+            general,
             dispatch: pool::dispatch(connect.clone(), &options),
             listening: pool::listening(connect, &options),
             options,
-        })
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod api_key;
 mod application;
+mod begin;
 mod codec;
 mod delivery;
 mod endpoint;
@@ -51,10 +52,12 @@ use crate::submission::{
 use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, SCHEMA_VERSION, Store, StoreError, StoreOptions};
 
+pub use begin::begin;
 pub use pool::path_of_url;
 pub use schema::migrate::migrate;
 pub use schema::scratch::{ScratchDatabase, drop_scratch};
 pub use server_lock::ServerLock;
+pub use submission::accept_in_tx::accept_in_tx;
 
 /// The store on SQLite.
 #[derive(Debug, Clone)]

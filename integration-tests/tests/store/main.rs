@@ -35,6 +35,7 @@ mod keys;
 mod lapses;
 mod leader;
 mod maintenance;
+mod outbox;
 mod partitions;
 mod races;
 mod rate_limits;

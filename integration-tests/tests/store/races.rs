@@ -3,4 +3,4 @@
 
 mod accept;
 mod claim;
-mod session;
+pub(crate) mod session;

@@ -36,6 +36,17 @@ pub(super) fn connect_options(url: &str) -> Result<PgConnectOptions, StoreError>
         })
 }
 
+/// Where the connections of an application's pool lead.
+pub(super) fn connect_options_of(connections: &sqlx::PgPool) -> PgConnectOptions {
+    let options = connections.connect_options().as_ref().clone();
+    options.application_name("fencepost").disable_statement_logging()
+}
+
+/// An application's pool, with our bound on each statement.
+pub(super) fn bounded(connections: sqlx::PgPool, options: &StoreOptions) -> Pool {
+    Pool::new(connections, options.statement_deadline)
+}
+
 fn pool(options: &StoreOptions, connections: u32) -> PgPoolOptions {
     PgPoolOptions::new()
         .max_connections(connections)

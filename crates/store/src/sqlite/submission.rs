@@ -1,6 +1,7 @@
 //! Submissions.
 
 pub(super) mod accept;
+pub(super) mod accept_in_tx;
 pub(super) mod erase;
 pub(super) mod find;
 pub(super) mod list;

@@ -41,15 +41,55 @@ pub(super) struct WriteTransaction {
 /// What a transaction does, and answers.
 pub(super) type Work<'t, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 't>>;
 
-impl WriteTransaction {
+/// Where statements run that need the write lock: in a transaction of this store, or of an application.
+pub(super) trait Writing: Send {
     /// The database's clock, read once for the whole transaction.
+    fn now(&self) -> OffsetDateTime;
+
+    /// Where statements of this transaction run.
+    fn connection(&mut self) -> &mut SqliteConnection;
+}
+
+impl WriteTransaction {
     pub(super) fn now(&self) -> OffsetDateTime {
         self.now
     }
 
-    /// Where statements of this transaction run.
     pub(super) fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.transaction
+    }
+}
+
+impl Writing for WriteTransaction {
+    fn now(&self) -> OffsetDateTime {
+        self.now
+    }
+
+    fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.transaction
+    }
+}
+
+/// The open transaction of an application.
+pub(super) struct BorrowedTransaction<'c> {
+    connection: &'c mut SqliteConnection,
+    now: OffsetDateTime,
+}
+
+impl<'c> BorrowedTransaction<'c> {
+    pub(super) async fn new(connection: &'c mut SqliteConnection) -> Result<Self, sqlx::Error> {
+        let now = read_clock(connection).await?;
+        Ok(Self { connection, now })
+    }
+}
+
+impl Writing for BorrowedTransaction<'_> {
+    fn now(&self) -> OffsetDateTime {
+        self.now
+    }
+
+    fn connection(&mut self) -> &mut SqliteConnection {
+        self.connection
     }
 }
 

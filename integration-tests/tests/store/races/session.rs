@@ -7,15 +7,15 @@ use integration_tests::eventually;
 use sqlx::PgConnection;
 
 /// Long beside anything that is waited for.
-pub(super) const LONG: Duration = Duration::from_secs(30);
+pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(session: &mut PgConnection, text: &'static str) -> anyhow::Result<()> {
+pub(crate) async fn run(session: &mut PgConnection, text: &'static str) -> anyhow::Result<()> {
     sqlx::raw_sql(text).execute(session).await?;
     Ok(())
 }
 
 /// Waits until a statement with that leading comment waits for a lock.
-pub(super) async fn until_it_waits(
+pub(crate) async fn until_it_waits(
     session: &mut PgConnection,
     comment: &str,
 ) -> anyhow::Result<()> {

@@ -12,7 +12,7 @@
 //! A day that has no partition is made, and the batch tried once more.
 
 pub(super) mod forget_expired_keys;
-mod insert_new;
+pub(super) mod insert_new;
 pub(super) mod read_winners;
 
 use std::time::Duration;
@@ -27,7 +27,9 @@ use crate::postgres::schema::partitions;
 use crate::submission::{Acceptance, Accepted, NewSubmission};
 
 const OPERATION: &str = "submission::accept";
-const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 3;
+/// How long a request waits for a key that another open transaction holds.
+const LOCK_TIMEOUT: &str = "250ms";
 
 pub(in crate::postgres) async fn accept(
     pool: &Pool,
@@ -86,7 +88,9 @@ async fn accept_together(
         }
         let batch: Vec<&NewSubmission> =
             open.iter().filter_map(|index| submissions.get(*index).copied()).collect();
-        let stored = after_conflict(|| insert_new::insert_new(pool, window, &batch)).await?;
+        let stored =
+            after_conflict(|| insert_new::insert_new(pool, Some(LOCK_TIMEOUT), window, &batch))
+                .await?;
         let mut losers = Vec::new();
         for ((index, submission), inserted) in open.iter().zip(&batch).zip(stored) {
             let answer = match inserted {
@@ -137,7 +141,7 @@ async fn answer_losers(
         }
     }
     if !expired.is_empty() {
-        forget_expired_keys::forget_expired_keys(pool, &expired).await?;
+        after_conflict(|| forget_expired_keys::forget_expired_keys(pool, &expired)).await?;
     }
     Ok(again)
 }

@@ -79,7 +79,8 @@ async fn try_resend(
             Some(Winner::Same(accepted)) => return Ok(Resend::Replayed(resent(accepted))),
             Some(Winner::Other) => return Ok(Resend::Conflicted),
             Some(Winner::Expired) => {
-                forget_expired_keys::forget_expired_keys(pool, &[&keyed]).await?;
+                let expired = [&keyed];
+                after_conflict(|| forget_expired_keys::forget_expired_keys(pool, &expired)).await?;
             }
             Some(Winner::Gone) | None => {}
         }

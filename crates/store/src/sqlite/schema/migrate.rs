@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use crate::sqlite::errors::store_error;
 use crate::sqlite::pool::{connect_options, path_of_url};
@@ -13,6 +13,9 @@ use crate::sqlite::server_lock;
 use crate::{SCHEMA_VERSION, StoreError};
 
 const OPERATION: &str = "schema::migrate";
+
+/// The table that tells which migrations were applied.
+const BOOKKEEPING: &str = "fencepost_migrations";
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
 
@@ -30,8 +33,30 @@ pub async fn migrate(url: &str) -> Result<(), StoreError> {
         .connect()
         .await
         .map_err(|error| store_error(OPERATION, error))?;
-    MIGRATIONS.run_direct(None, &mut connection, false).await.map_err(migrate_error)?;
+    let mut migrator = Migrator { migrations: MIGRATIONS.migrations.clone(), ..Migrator::DEFAULT };
+    // An application that embeds the store has migrations of its own in the same file.
+    migrator.dangerous_set_table_name(BOOKKEEPING);
+    take_over_bookkeeping(&mut connection).await.map_err(|error| store_error(OPERATION, error))?;
+    migrator.run_direct(None, &mut connection, false).await.map_err(migrate_error)?;
     connection.close().await.map_err(|error| store_error(OPERATION, error))
+}
+
+/// Early files kept our book under the name that an application's own migrations take.
+async fn take_over_bookkeeping(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "-- sqlite::schema::migrate::take_over_bookkeeping
+        SELECT name FROM sqlite_schema
+        WHERE type = 'table' AND name IN ('_sqlx_migrations', 'fencepost_migrations',
+            'schema_version')",
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let has = |name: &str| tables.iter().any(|table| table == name);
+    if has("schema_version") && has("_sqlx_migrations") && !has(BOOKKEEPING) {
+        let rename = "ALTER TABLE _sqlx_migrations RENAME TO fencepost_migrations";
+        sqlx::query(rename).execute(connection).await?;
+    }
+    Ok(())
 }
 
 /// The lock is held until the file is dropped.

@@ -17,7 +17,7 @@ use self::insert_new::insert_new;
 use self::read_winners::{Winner, read_winner};
 use crate::StoreError;
 use crate::sqlite::errors::Fault;
-use crate::sqlite::writer::{WriteTransaction, Writer};
+use crate::sqlite::writer::{Writer, Writing};
 use crate::submission::{Acceptance, NewSubmission};
 
 pub(in crate::sqlite) async fn accept(
@@ -39,8 +39,8 @@ pub(in crate::sqlite) async fn accept(
         .await
 }
 
-async fn accept_one(
-    tx: &mut WriteTransaction,
+pub(super) async fn accept_one(
+    tx: &mut impl Writing,
     window: Duration,
     submission: &NewSubmission,
 ) -> Result<Acceptance, Fault> {
@@ -62,7 +62,7 @@ async fn accept_one(
     insert_new(tx, window, submission).await.map(Acceptance::Accepted)
 }
 
-async fn is_live(tx: &mut WriteTransaction, endpoint: EndpointKey) -> Result<bool, Fault> {
+async fn is_live(tx: &mut impl Writing, endpoint: EndpointKey) -> Result<bool, Fault> {
     let live = sqlx::query_scalar(
         "-- sqlite::submission::accept::is_live
         SELECT EXISTS (SELECT 1 FROM endpoints WHERE key = ?1 AND deleted_at IS NULL)",

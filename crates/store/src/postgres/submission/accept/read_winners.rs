@@ -2,9 +2,9 @@
 
 use domain::id::SubmissionId;
 use domain::submission::IdempotencyKey;
+use sqlx::PgExecutor;
 
 use crate::postgres::codec;
-use crate::postgres::pool::Pool;
 use crate::submission::{Accepted, NewSubmission};
 
 /// What the key of one row of the batch stands for.
@@ -20,7 +20,7 @@ pub(in crate::postgres::submission) enum Winner {
 }
 
 pub(in crate::postgres::submission) async fn read_winners(
-    pool: &Pool,
+    executor: impl PgExecutor<'_>,
     batch: &[&NewSubmission],
 ) -> Result<Vec<Winner>, sqlx::Error> {
     let scopes: Vec<_> = batch.iter().map(|s| s.endpoint.as_uuid()).collect();
@@ -42,7 +42,7 @@ pub(in crate::postgres::submission) async fn read_winners(
         &keys as &[Option<&str>],
         &fingerprints as &[&[u8]],
     )
-    .fetch_all(pool)
+    .fetch_all(executor)
     .await?;
     Ok(rows
         .into_iter()

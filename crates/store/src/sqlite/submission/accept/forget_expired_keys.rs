@@ -5,10 +5,10 @@ use domain::submission::IdempotencyKey;
 
 use crate::sqlite::codec::UnixMicros;
 use crate::sqlite::errors::Fault;
-use crate::sqlite::writer::WriteTransaction;
+use crate::sqlite::writer::Writing;
 
 pub(in crate::sqlite::submission) async fn forget_expired_key(
-    tx: &mut WriteTransaction,
+    tx: &mut impl Writing,
     scope: EndpointKey,
     key: &IdempotencyKey,
 ) -> Result<(), Fault> {

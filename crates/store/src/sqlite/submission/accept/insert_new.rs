@@ -7,13 +7,13 @@ use sqlx::FromRow;
 
 use crate::sqlite::codec::{self, UnixMicros, corrupt, json_of_uuids};
 use crate::sqlite::errors::Fault;
-use crate::sqlite::writer::WriteTransaction;
+use crate::sqlite::writer::Writing;
 use crate::submission::{Accepted, NewSubmission};
 
 /// A submission that an earlier try stored is not stored again, and its delivery neither: it gets
 /// the answer that was lost.
 pub(super) async fn insert_new(
-    tx: &mut WriteTransaction,
+    tx: &mut impl Writing,
     window: Duration,
     new: &NewSubmission,
 ) -> Result<Accepted, Fault> {
@@ -26,7 +26,7 @@ pub(super) async fn insert_new(
 }
 
 /// Answers whether it was new.
-async fn insert_submission(tx: &mut WriteTransaction, new: &NewSubmission) -> Result<bool, Fault> {
+async fn insert_submission(tx: &mut impl Writing, new: &NewSubmission) -> Result<bool, Fault> {
     let done = sqlx::query(
         "-- sqlite::submission::accept::insert_new::insert_submission
         INSERT INTO submissions (endpoint, id, webhook_id, received_at, payload_bytes, deliveries,
@@ -48,7 +48,7 @@ async fn insert_submission(tx: &mut WriteTransaction, new: &NewSubmission) -> Re
     Ok(done.rows_affected() > 0)
 }
 
-async fn insert_delivery(tx: &mut WriteTransaction, new: &NewSubmission) -> Result<(), Fault> {
+async fn insert_delivery(tx: &mut impl Writing, new: &NewSubmission) -> Result<(), Fault> {
     sqlx::query(
         "-- sqlite::submission::accept::insert_new::insert_delivery
         INSERT INTO deliveries (endpoint, id, submission, due_at, payload_bytes, state)
@@ -65,7 +65,7 @@ async fn insert_delivery(tx: &mut WriteTransaction, new: &NewSubmission) -> Resu
 }
 
 pub(in crate::sqlite::submission) async fn insert_key(
-    tx: &mut WriteTransaction,
+    tx: &mut impl Writing,
     window: Duration,
     new: &NewSubmission,
 ) -> Result<(), Fault> {
@@ -94,7 +94,7 @@ struct Stored {
     received_at: UnixMicros,
 }
 
-async fn read_stored(tx: &mut WriteTransaction, new: &NewSubmission) -> Result<Accepted, Fault> {
+async fn read_stored(tx: &mut impl Writing, new: &NewSubmission) -> Result<Accepted, Fault> {
     let stored: Stored = sqlx::query_as(
         "-- sqlite::submission::accept::insert_new::read_stored
         SELECT deliveries, received_at FROM submissions WHERE endpoint = ?1 AND id = ?2",

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::sqlite::codec::{self, UnixMicros, corrupt};
 use crate::sqlite::errors::Fault;
-use crate::sqlite::writer::WriteTransaction;
+use crate::sqlite::writer::Writing;
 use crate::submission::{Accepted, NewSubmission};
 
 /// What the key of a submission stands for.
@@ -32,7 +32,7 @@ struct Row {
 }
 
 pub(in crate::sqlite::submission) async fn read_winner(
-    tx: &mut WriteTransaction,
+    tx: &mut impl Writing,
     submission: &NewSubmission,
     key: &IdempotencyKey,
 ) -> Result<Winner, Fault> {
