@@ -46,6 +46,17 @@ soak minutes="10" seed="":
 demo *args:
     cargo run --release -- demo {{ args }}
 
+# Sign anew, with the senders' own libraries for Python, what the verification of inbound requests is tested on.
+inbound-references:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    venv=target/inbound-references
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r crates/domain/tests/inbound_references.txt
+    "$venv/bin/python" crates/domain/tests/inbound_references.py >"$venv/lines"
+    mv "$venv/lines" crates/domain/tests/inbound_references.ndjson
+    cargo test -p fencepost-domain --test inbound_references
+
 # Run it after a change to a PostgreSQL statement. The old answers are replaced only if every statement is right.
 # Rewrite crates/store/.sqlx from the migrated database that PG_DATABASE_URL names.
 prepare-queries:

@@ -11,6 +11,7 @@
 //! | [`delivery`] | the states of a delivery, and what an outcome means for it |
 //! | [`destination`] | where a request may go |
 //! | [`signing`] | how a request is signed and verified (Standard Webhooks) |
+//! | [`source`] | whether an inbound request is its sender's, and which event it brings |
 //! | [`rate_limit`] | how many of the reserved units are within a limit |
 //! | [`duration`] | how durations are written |
 //! | [`id`], [`label`] | the identifiers of all of these, and what people call them |
@@ -25,4 +26,5 @@ pub mod id;
 pub mod label;
 pub mod rate_limit;
 pub mod signing;
+pub mod source;
 pub mod submission;

@@ -10,5 +10,6 @@ mod json;
 
 pub use content_type::{CONTENT_TYPE_BYTES_MAX, ContentType, ContentTypeError};
 pub use event_type::{EVENT_TYPE_BYTES_MAX, EventType, EventTypeError};
+pub(crate) use form::decoded;
 pub use form::{Form, FormError, FormLimits};
 pub use json::{JSON_NESTING_MAX, JsonError, declared_json_parses};

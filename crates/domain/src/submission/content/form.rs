@@ -138,7 +138,7 @@ impl Form {
 }
 
 /// Plus signs are spaces, `%` and two digits a byte. A `%` without them is itself.
-fn decoded(encoded: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn decoded(encoded: &[u8]) -> Cow<'_, [u8]> {
     if !encoded.iter().any(|byte| matches!(byte, b'+' | b'%')) {
         return Cow::Borrowed(encoded);
     }
