@@ -13,6 +13,7 @@
 //! | [`signing`] | how a request is signed and verified (Standard Webhooks) |
 //! | [`source`] | whether an inbound request is its sender's, and which event it brings |
 //! | [`rate_limit`] | how many of the reserved units are within a limit |
+//! | [`health`] | what a database's state means to who runs it |
 //! | [`duration`] | how durations are written |
 //! | [`id`], [`label`] | the identifiers of all of these, and what people call them |
 #![deny(missing_docs)]
@@ -22,6 +23,7 @@ pub mod delivery;
 pub mod destination;
 pub mod duration;
 pub mod endpoint;
+pub mod health;
 pub mod id;
 pub mod label;
 pub mod rate_limit;

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{demo, keys, migrate, serve, verify};
+use crate::{demo, doctor, keys, migrate, serve, verify};
 
 /// Webhooks out, with every race settled by the database.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Demo(demo::Args),
     /// Brings a database's schema to this build's version.
     Migrate(migrate::Args),
+    /// What is wrong with a database, in plain words, and what to do.
+    Doctor(doctor::Args),
     /// Keys of the api.
     Keys(keys::Args),
     /// Races each guarantee on a scratch database beside the one named.

@@ -6,6 +6,7 @@
 
 mod command_line;
 mod demo;
+mod doctor;
 mod keys;
 mod migrate;
 mod serve;
@@ -46,6 +47,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(*args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
+        Command::Doctor(args) => doctor::run(&args).await,
         Command::Keys(args) => keys::run(args).await,
         Command::Verify(args) => verify::run(args).await,
     }

@@ -309,3 +309,41 @@ fn keys_reseal_makes_an_older_sealing_key_dispensable() -> anyhow::Result<()> {
     ensure!(!none.status.success() && stderr(&none).contains("FENCEPOST_SEALING_KEY"));
     Ok(())
 }
+
+#[test]
+fn the_doctor_ends_with_0_while_a_server_lives_and_with_1_when_something_has_to_be_done()
+-> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let doctor = |arguments: &[&str]| -> anyhow::Result<(bool, serde_json::Value)> {
+        let arguments = [&["doctor", "--json"], arguments].concat();
+        let output = fencepost(folder.path()).args(arguments).output()?;
+        Ok((output.status.success(), serde_json::from_slice(&output.stdout)?))
+    };
+    let (well, answer) = doctor(&[])?;
+    ensure!(!well && answer["findings"][0]["check"] == "schema", "{answer}");
+    let away = ["--database-url", "postgres://nobody@127.0.0.1:1/nothing"];
+    let (well, answer) = doctor(&away)?;
+    ensure!(!well && answer["findings"][0]["check"] == "database", "{answer}");
+    ensure!(answer["level"] == "critical", "{answer}");
+
+    ensure!(fencepost(folder.path()).arg("migrate").output()?.status.success());
+    let (well, answer) = doctor(&[])?;
+    ensure!(!well && answer["findings"][0]["check"] == "worker", "{answer}");
+    let mut server = Server::start(folder.path())?;
+    server.line("listening ")?;
+    // Its worker takes the lead a moment after it listens.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let (well, answer) = doctor(&[])?;
+        if well {
+            ensure!(answer["level"] == "fine", "{answer}");
+            break;
+        }
+        ensure!(std::time::Instant::now() < deadline, "{answer}");
+    }
+    let words = fencepost(folder.path()).arg("doctor").output()?;
+    let words = String::from_utf8(words.stdout)?;
+    ensure!(words.contains("ok        worker: a worker lives"), "{words}");
+    server.terminate()?;
+    Ok(())
+}

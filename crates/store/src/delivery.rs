@@ -18,6 +18,9 @@ pub const DETAIL_CHARACTERS_KEPT: usize = 2_048;
 /// How long a worker's name may be, in characters.
 pub const WORKER_NAME_CHARACTERS_MAX: usize = 64;
 
+/// How many due deliveries of one endpoint a look at the backlog counts at most.
+pub const BACKLOG_PER_ENDPOINT_MAX: u32 = 100;
+
 /// Which endpoints to look at for due deliveries.
 #[derive(Debug, Clone, Copy)]
 pub struct DueQuery {

@@ -12,6 +12,7 @@ pub mod api_key;
 pub mod application;
 pub mod codes;
 pub mod delivery;
+pub mod doctor;
 pub mod endpoint;
 mod error;
 mod hex;

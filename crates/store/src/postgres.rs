@@ -10,6 +10,7 @@ mod application;
 mod begin;
 mod codec;
 mod delivery;
+mod doctor;
 mod endpoint;
 mod errors;
 mod maintenance;
@@ -24,6 +25,7 @@ mod wake_up;
 use self::pool::Pool;
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
+use domain::health::Backlog;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
 use uuid::Uuid;
@@ -31,8 +33,8 @@ use uuid::Uuid;
 use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use crate::application::{Application, ApplicationCreation, NewApplication};
 use crate::delivery::{
-    Cancellation, ClaimBatch, ClaimRequest, DeliveryDetail, DeliveryFilter, DeliveryView, DueQuery,
-    HeldClaim, Recording, Replay, Report,
+    BACKLOG_PER_ENDPOINT_MAX, Cancellation, ClaimBatch, ClaimRequest, DeliveryDetail,
+    DeliveryFilter, DeliveryView, DueQuery, HeldClaim, Recording, Replay, Report,
 };
 use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
@@ -300,6 +302,10 @@ impl Store for PostgresStore {
 
     async fn find_due_endpoints(&self, query: DueQuery) -> Result<Vec<EndpointKey>, StoreError> {
         delivery::find_due_endpoints::find_due_endpoints(&self.dispatch, query).await
+    }
+
+    async fn read_backlog(&self) -> Result<Backlog, StoreError> {
+        delivery::read_backlog::read_backlog(&self.dispatch, BACKLOG_PER_ENDPOINT_MAX).await
     }
 
     async fn claim_due(&self, request: &ClaimRequest<'_>) -> Result<ClaimBatch, StoreError> {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
+use domain::health::Backlog;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId, uuid_floor};
 use domain::signing::Ed25519PublicKey;
 use time::OffsetDateTime;
@@ -247,6 +248,10 @@ pub trait Store: Maintenance + std::fmt::Debug + Send + Sync + 'static {
 
     /// Endpoints that have something to claim, by key. A plain read: it locks nothing.
     async fn find_due_endpoints(&self, query: DueQuery) -> Result<Vec<EndpointKey>, StoreError>;
+
+    /// What is due at open endpoints, counted up to
+    /// [`BACKLOG_PER_ENDPOINT_MAX`](crate::delivery::BACKLOG_PER_ENDPOINT_MAX) for each. A plain read.
+    async fn read_backlog(&self) -> Result<Backlog, StoreError>;
 
     /// Claims due deliveries, and what has lapsed.
     async fn claim_due(&self, request: &ClaimRequest<'_>) -> Result<ClaimBatch, StoreError>;

@@ -27,6 +27,7 @@ mod accept;
 mod cancel;
 mod claim;
 mod delivery_rate;
+mod doctor;
 mod endpoint_changes;
 mod endpoints;
 mod erase;

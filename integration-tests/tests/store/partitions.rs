@@ -11,10 +11,10 @@ use store::submission::NewSubmission;
 use crate::fixture::{Fixture, report, submission};
 
 /// Longer than history is kept.
-const AGE: Duration = Duration::from_hours(24 * 40);
+pub(crate) const AGE: Duration = Duration::from_hours(24 * 40);
 
 /// A submission of 40 days ago.
-fn old(endpoint: &Endpoint) -> anyhow::Result<NewSubmission> {
+pub(crate) fn old(endpoint: &Endpoint) -> anyhow::Result<NewSubmission> {
     let millis = unix_millis_now() - u64::try_from(AGE.as_millis())?;
     let mut new = submission(endpoint, None, b"old")?;
     new.id = SubmissionId::from_uuid(uuid_of_millis(millis));
@@ -60,7 +60,7 @@ mod on_sqlite {
     }
 }
 
-mod on_postgres {
+pub(crate) mod on_postgres {
     use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
     use store::maintenance::{Cleared, WhyKept};
     use time::{OffsetDateTime, UtcOffset};
@@ -71,13 +71,13 @@ mod on_postgres {
     const PARENTS: [&str; 3] = ["submissions", "settled_deliveries", "attempts"];
 
     /// The partitions of a day, counted whether they are attached or not.
-    struct Day {
-        name: String,
+    pub(crate) struct Day {
+        pub(crate) name: String,
         from: Uuid,
         to: Uuid,
     }
 
-    fn day(ago: Duration) -> anyhow::Result<Day> {
+    pub(crate) fn day(ago: Duration) -> anyhow::Result<Day> {
         let date = (OffsetDateTime::now_utc() - ago).to_offset(UtcOffset::UTC).date();
         let bound = |date: time::Date| {
             let millis = date.midnight().assume_utc().unix_timestamp() * 1_000;
@@ -88,7 +88,7 @@ mod on_postgres {
     }
 
     impl Day {
-        async fn make(&self, connection: &mut PgConnection) -> anyhow::Result<()> {
+        pub(crate) async fn make(&self, connection: &mut PgConnection) -> anyhow::Result<()> {
             for parent in PARENTS {
                 let (name, from, to) = (&self.name, self.from, self.to);
                 let text = format!(

@@ -15,6 +15,19 @@ const ALONE: &[(&str, &str)] = &[
         "reports as arrays: on SQLite a report is bound by itself",
     ),
     (
+        "crates/store/src/postgres/doctor/dead_rows.rs",
+        "SQLite keeps no dead rows: a page that is free is used again",
+    ),
+    (
+        "crates/store/src/postgres/doctor/invalid_indexes.rs",
+        "SQLite makes an index in a transaction",
+    ),
+    ("crates/store/src/postgres/doctor/partitions.rs", "SQLite has no partitions"),
+    (
+        "crates/store/src/postgres/doctor/snapshots.rs",
+        "SQLite has no vacuum that they could hold up",
+    ),
+    (
         "crates/store/src/postgres/pool/bounded.rs",
         "SQLite is a file of this machine: no statement waits for a network",
     ),

@@ -11,5 +11,6 @@ pub(super) mod find_due_endpoints;
 pub(super) mod give_back;
 pub(super) mod list;
 pub(super) mod list_attempts;
+pub(super) mod read_backlog;
 pub(super) mod record_attempts;
 pub(super) mod replay_failed;

@@ -10,6 +10,8 @@ mod lead;
 mod recount_slots;
 mod resign;
 
+pub(super) use clear_history::first_kept;
+
 use async_trait::async_trait;
 use domain::id::EndpointKey;
 use uuid::Uuid;

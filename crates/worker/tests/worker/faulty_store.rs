@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
+use domain::health::Backlog;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
 use store::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
@@ -104,6 +105,10 @@ impl Store for FaultyStore {
     async fn find_due_endpoints(&self, query: DueQuery) -> Answer<Vec<EndpointKey>> {
         (self.fault)("find_due_endpoints", &[])?;
         self.store.find_due_endpoints(query).await
+    }
+
+    async fn read_backlog(&self) -> Answer<Backlog> {
+        self.store.read_backlog().await
     }
 
     async fn claim_due(&self, request: &ClaimRequest<'_>) -> Answer<ClaimBatch> {

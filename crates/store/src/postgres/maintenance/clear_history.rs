@@ -38,7 +38,7 @@ pub(super) async fn clear_history(pool: &Pool, retention: Duration) -> Result<Cl
 }
 
 /// The first day that did not end more than the retention time ago, or has its partition always.
-fn first_kept(now: OffsetDateTime, retention: Duration) -> Date {
+pub(in crate::postgres) fn first_kept(now: OffsetDateTime, retention: Duration) -> Date {
     let date = |instant: OffsetDateTime| instant.to_offset(UtcOffset::UTC).date();
     date(now - retention).min(date(now) - time::Duration::days(DAYS_BACK))
 }

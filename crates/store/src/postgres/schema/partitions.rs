@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use crate::postgres::errors::sqlstate;
 
-pub(in crate::postgres) use drop_day::{Dropping, drop_day, read_days};
+pub(in crate::postgres) use drop_day::{Dropping, Standing, drop_day, read_days};
 pub(in crate::postgres) use make::{ensure, ensure_ahead, ensure_of};
 
 /// Submissions last: what is accepted on a day can then be recorded and settled on that day too, even if
 /// this was interrupted in between.
-const PARENTS: [&str; 3] = ["attempts", "settled_deliveries", "submissions"];
+pub(in crate::postgres) const PARENTS: [&str; 3] =
+    ["attempts", "settled_deliveries", "submissions"];
 /// Partitions exist from so many days back …
 pub(in crate::postgres) const DAYS_BACK: i64 = 2;
 /// … to so many days ahead.
@@ -40,7 +41,7 @@ fn parse_name(name: &str) -> Option<(&'static str, Date)> {
     Date::parse(day, format_description!("[year][month][day]")).ok().map(|day| (parent, day))
 }
 
-fn name_of(parent: &str, day: Date) -> String {
+pub(in crate::postgres) fn name_of(parent: &str, day: Date) -> String {
     let format = format_description!("[year][month][day]");
     let day = day.format(format).unwrap_or_else(|_| day.to_julian_day().to_string());
     format!("{parent}_{day}")
@@ -51,6 +52,11 @@ fn lower_bound(day: Date) -> Uuid {
     let seconds = UtcDateTime::new(day, time::Time::MIDNIGHT).unix_timestamp();
     let millis = u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000);
     Uuid::from_u128(u128::from(millis) << 80)
+}
+
+/// The ids of a day: from the first on, below the second.
+pub(in crate::postgres) fn bounds_of(day: Date) -> (Uuid, Uuid) {
+    (lower_bound(day), lower_bound(day + time::Duration::DAY))
 }
 
 #[cfg(test)]

@@ -60,6 +60,24 @@ pub(in crate::postgres) async fn listen(
     }
 }
 
+/// Whether what is told on one connection comes back on another.
+pub(in crate::postgres) async fn hears_itself(
+    listening: &sqlx::PgPool,
+    telling: &Pool,
+) -> Result<bool, StoreError> {
+    let failed = |error| store_error(OPERATION, error);
+    let mut listener = PgListener::connect_with(listening).await.map_err(failed)?;
+    listener.ignore_pool_close_event(true);
+    listener.eager_reconnect(false);
+    if shares_its_backend(&mut listener, telling).await.map_err(failed)? {
+        return Ok(false);
+    }
+    let own_channel = format!("fencepost_test_{}", uuid_now().simple());
+    listener.listen(&own_channel).await.map_err(failed)?;
+    let ended = test(&mut listener, telling, &own_channel, &DueSignal::default()).await?;
+    Ok(ended.is_none())
+}
+
 /// Whether the listener is seen on a backend that another connection uses too. `false` is no proof.
 async fn shares_its_backend(
     listener: &mut PgListener,
