@@ -11,6 +11,7 @@
 //! | [`delivery`] | the states of a delivery, and what an outcome means for it |
 //! | [`destination`] | where a request may go |
 //! | [`signing`] | how a request is signed and verified (Standard Webhooks) |
+//! | [`receipt`] | what names an inbound event, and when two are copies |
 //! | [`source`] | whether an inbound request is its sender's, and which event it brings |
 //! | [`rate_limit`] | how many of the reserved units are within a limit |
 //! | [`health`] | what a database's state means to who runs it |
@@ -27,6 +28,7 @@ pub mod health;
 pub mod id;
 pub mod label;
 pub mod rate_limit;
+pub mod receipt;
 pub mod signing;
 pub mod source;
 pub mod submission;

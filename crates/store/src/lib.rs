@@ -22,6 +22,7 @@ mod open;
 mod options;
 pub mod outbox;
 pub mod rate_limit;
+pub mod receipt;
 pub mod sealed_headers;
 pub mod sealing;
 pub mod secret;
@@ -41,4 +42,4 @@ pub use options::StoreOptions;
 pub use store::{CreatedWindow, Page, Store};
 
 /// The version of the schema that this build was written for: the number of its newest migration.
-pub const SCHEMA_VERSION: i32 = 6;
+pub const SCHEMA_VERSION: i32 = 7;

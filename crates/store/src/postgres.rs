@@ -16,6 +16,7 @@ mod errors;
 mod maintenance;
 mod pool;
 mod rate_limit;
+mod receipt;
 mod retry;
 mod schema;
 mod submission;
@@ -48,6 +49,7 @@ use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, Store, StoreError, StoreOptions};
 
 pub use begin::begin;
+pub use receipt::receive_once_in_tx;
 pub use schema::migrate::migrate;
 pub use schema::scratch::{ScratchDatabase, drop_scratch};
 pub use submission::accept_in_tx::accept_in_tx;

@@ -20,6 +20,7 @@ mod errors;
 mod maintenance;
 mod pool;
 mod rate_limit;
+mod receipt;
 mod schema;
 mod server_lock;
 mod submission;
@@ -56,6 +57,7 @@ use crate::{Page, SCHEMA_VERSION, Store, StoreError, StoreOptions};
 
 pub use begin::begin;
 pub use pool::path_of_url;
+pub use receipt::receive_once_in_tx;
 pub use schema::migrate::migrate;
 pub use schema::scratch::{ScratchDatabase, drop_scratch};
 pub use server_lock::ServerLock;

@@ -3,4 +3,5 @@
 
 mod accept;
 mod claim;
+mod receipts;
 pub(crate) mod session;

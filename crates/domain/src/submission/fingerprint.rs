@@ -7,6 +7,8 @@ use uuid::Uuid;
 const ENCODING: &[u8] = b"fencepost.fingerprint.1";
 /// The same for resends, which name a submission instead of bringing content.
 const RESEND_ENCODING: &[u8] = b"fencepost.resend.1";
+/// The same for inbound events.
+const RECEIVED_ENCODING: &[u8] = b"fencepost.received.1";
 
 /// The SHA-256 of everything that makes a submission what it is, 32 bytes.
 ///
@@ -45,6 +47,15 @@ impl Fingerprint {
         hash.update(RESEND_ENCODING);
         hash.update(scope.as_bytes());
         hash.update(submission.as_bytes());
+        Self(hash.finalize().into())
+    }
+
+    /// The fingerprint of an inbound event: the bytes as they were received.
+    #[must_use]
+    pub fn of_received(body: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(RECEIVED_ENCODING);
+        update_with_length(&mut hash, body);
         Self(hash.finalize().into())
     }
 

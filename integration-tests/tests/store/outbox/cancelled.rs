@@ -76,7 +76,7 @@ async fn a_dropped_future_leaves_no_transaction_in_the_pool_on_postgres() -> any
 }
 
 async fn on_sqlite(pool: &sqlx::SqlitePool, endpoint: &Endpoint, key: &str) -> anyhow::Result<()> {
-    let mut tx = store::sqlite::begin(pool).await?;
+    let mut tx = store::sqlite::begin(pool, std::time::Duration::from_secs(1)).await?;
     sqlx::query("insert into orders values (1)").execute(&mut *tx).await?;
     let draft = draft(endpoint, Some(key), "{}");
     store::sqlite::accept_in_tx(&mut tx, &draft, &Limits::default()).await?;

@@ -31,7 +31,7 @@ const OPERATION: &str = "submission::accept_in_tx";
 /// use store::outbox::{Draft, Limits};
 ///
 /// # async fn order(pool: &sqlx::SqlitePool) -> Result<(), Box<dyn std::error::Error>> {
-/// let mut tx = store::sqlite::begin(pool).await?;
+/// let mut tx = store::sqlite::begin(pool, std::time::Duration::from_secs(1)).await?;
 /// sqlx::query("INSERT INTO orders (id, total) VALUES (1, 1250)").execute(&mut *tx).await?;
 /// let draft = Draft {
 ///     idempotency_key: Some("order-1"),
