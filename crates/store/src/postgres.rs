@@ -49,6 +49,7 @@ use crate::wake_up::{DueSignal, Listening};
 use crate::{Page, Store, StoreError, StoreOptions};
 
 pub use begin::begin;
+pub use pool::STABLE_PLANS;
 pub use receipt::receive_once_in_tx;
 pub use schema::migrate::migrate;
 pub use schema::scratch::{ScratchDatabase, drop_scratch};
@@ -59,7 +60,7 @@ pub use submission::accept_in_tx::accept_in_tx;
 pub struct PostgresStore {
     /// For the api's statements.
     general: Pool,
-    /// For claim and record, whose plans must not depend on statistics.
+    /// For claim and record.
     dispatch: Pool,
     /// For the one connection that listens.
     listening: sqlx::PgPool,

@@ -38,6 +38,7 @@ mod leader;
 mod maintenance;
 mod outbox;
 mod partitions;
+mod plans;
 mod races;
 mod rate_limits;
 mod reading;

@@ -49,6 +49,12 @@ pub(super) fn deliveries(ids: Vec<Uuid>) -> Vec<DeliveryId> {
     ids.into_iter().map(DeliveryId::from_uuid).collect()
 }
 
+/// The lowest and the highest id of one or of all, both of which a condition can always name: as
+/// `$1 IS NULL OR …` it would be none of the index.
+pub(super) fn bounds(only: Option<Uuid>) -> (Uuid, Uuid) {
+    (only.unwrap_or(Uuid::nil()), only.unwrap_or(Uuid::max()))
+}
+
 /// A row of `submissions` with its endpoint's public id.
 #[derive(Debug)]
 pub(super) struct SubmissionRow {

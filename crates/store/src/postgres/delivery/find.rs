@@ -13,11 +13,12 @@ pub(in crate::postgres) async fn find(
     application: ApplicationKey,
     id: DeliveryId,
 ) -> Result<Option<DeliveryView>, StoreError> {
-    // One statement, one snapshot: a delivery that is being settled stands in exactly one of both.
+    // One statement, one snapshot: a delivery that is being settled stands in exactly one of both. Its
+    // endpoint is looked up when it is found: an application may have more endpoints than rows have an id.
     let row = sqlx::query_as!(
         DeliveryRow,
         r#"-- postgres::delivery::find
-        SELECT q.id AS "id!", q.endpoint AS "endpoint!", e.id AS endpoint_id,
+        SELECT q.id AS "id!", q.endpoint AS "endpoint!", e.id AS "endpoint_id!",
             q.submission AS "submission!", q.state AS "state!", q.reason,
             q.attempts AS "attempts!", q.cycle_attempts AS "cycle_attempts!", q.lapses AS "lapses!",
             q.due_at, q.claim_expires_at, q.claimed_by, q.settled_at
@@ -31,7 +32,10 @@ pub(in crate::postgres) async fn find(
                 d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
             FROM fencepost.settled_deliveries d WHERE d.id = $2
         ) q
-        JOIN fencepost.endpoints e ON e.key = q.endpoint AND e.application = $1"#,
+        CROSS JOIN LATERAL (
+            SELECT o.id FROM fencepost.endpoints o
+            WHERE o.key = q.endpoint AND o.application = $1 OFFSET 0
+        ) e"#,
         application.as_uuid(),
         id.as_uuid(),
     )

@@ -13,12 +13,33 @@ use crate::postgres::errors::store_error;
 use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
 
+const OPERATION: &str = "delivery::replay_failed";
+/// What stood in the way was gone when it was looked at: that happens once, and hardly ever twice.
+const ROUNDS: u32 = 3;
+
 pub(in crate::postgres) async fn replay_failed(
     pool: &Pool,
     application: ApplicationKey,
     delivery: DeliveryId,
 ) -> Result<Replay, StoreError> {
-    let replayed = after_conflict(|| async {
+    for _ in 0..ROUNDS {
+        if replay(pool, application, delivery).await? {
+            return Ok(Replay::Replayed);
+        }
+        if let Some(refusal) = explain::explain(pool, application, delivery).await? {
+            return Ok(refusal);
+        }
+    }
+    let source = format!("it became replayable and did not stay so, {ROUNDS} times").into();
+    Err(StoreError::Contended { operation: OPERATION, source })
+}
+
+async fn replay(
+    pool: &Pool,
+    application: ApplicationKey,
+    delivery: DeliveryId,
+) -> Result<bool, StoreError> {
+    after_conflict(|| async {
         sqlx::query_scalar!(
             "-- postgres::delivery::replay_failed
             UPDATE fencepost.deliveries d SET
@@ -42,9 +63,6 @@ pub(in crate::postgres) async fn replay_failed(
         .await
     })
     .await
-    .map_err(|error| store_error("delivery::replay_failed", error))?;
-    match replayed {
-        Some(_) => Ok(Replay::Replayed),
-        None => explain::explain(pool, application, delivery).await,
-    }
+    .map(|replayed| replayed.is_some())
+    .map_err(|error| store_error(OPERATION, error))
 }

@@ -11,16 +11,15 @@ pub(super) async fn expire_keys(pool: &Pool, limit: u32) -> Result<u64, StoreErr
         sqlx::query!(
             r#"-- postgres::maintenance::expire_keys
             WITH l AS MATERIALIZED (
-                SELECT k.scope, k.key
+                SELECT k.ctid
                 FROM fencepost.idempotency_keys k
                 WHERE k.expires_at <= statement_timestamp()
                 ORDER BY k.expires_at
                 LIMIT $1
                 FOR UPDATE SKIP LOCKED
             )
-            DELETE FROM fencepost.idempotency_keys k
-            USING l
-            WHERE k.scope = l.scope AND k.key = l.key AND k.expires_at <= statement_timestamp()"#,
+            DELETE FROM fencepost.idempotency_keys
+            WHERE ctid = ANY(ARRAY(SELECT ctid FROM l))"#,
             i64::from(limit),
         )
         .execute(pool)

@@ -15,12 +15,15 @@ pub(in crate::postgres) async fn find(
 ) -> Result<Option<Submission>, StoreError> {
     sqlx::query_as!(
         SubmissionRow,
-        "-- postgres::submission::find
-        SELECT s.id, s.webhook_id, s.resend_of, s.endpoint, e.id AS endpoint_id, s.deliveries,
+        r#"-- postgres::submission::find
+        SELECT s.id, s.webhook_id, s.resend_of, s.endpoint, e.id AS "endpoint_id!", s.deliveries,
             s.event_type, s.content_type, s.payload_bytes, s.received_at, s.erased_at
         FROM fencepost.submissions s
-        JOIN fencepost.endpoints e ON e.key = s.endpoint AND e.application = $1
-        WHERE s.id = $2",
+        CROSS JOIN LATERAL (
+            SELECT o.id FROM fencepost.endpoints o
+            WHERE o.key = s.endpoint AND o.application = $1 OFFSET 0
+        ) e
+        WHERE s.id = $2"#,
         application.as_uuid(),
         id.as_uuid(),
     )

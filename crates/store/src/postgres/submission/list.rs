@@ -1,12 +1,12 @@
 //! Submissions of an application, newest first.
 //!
 //! The newest of each endpoint are taken from its index and merged, so that the size of other
-//! applications does not matter. Both bounds of the ids are always given, see `delivery/list.rs`.
+//! applications does not matter. All bounds are always given, see `delivery/list.rs`.
 
 use domain::id::EndpointKey;
 
 use crate::StoreError;
-use crate::postgres::codec::SubmissionRow;
+use crate::postgres::codec::{SubmissionRow, bounds};
 use crate::postgres::errors::store_error;
 use crate::postgres::pool::Pool;
 use crate::submission::{Submission, SubmissionFilter};
@@ -15,6 +15,7 @@ pub(in crate::postgres) async fn list(
     pool: &Pool,
     filter: SubmissionFilter,
 ) -> Result<Vec<Submission>, StoreError> {
+    let (lowest, highest) = bounds(filter.endpoint.map(EndpointKey::as_uuid));
     sqlx::query_as!(
         SubmissionRow,
         r#"-- postgres::submission::list
@@ -31,14 +32,15 @@ pub(in crate::postgres) async fn list(
             ORDER BY q.id DESC
             LIMIT $5
         ) s
-        WHERE e.application = $1 AND ($2::uuid IS NULL OR e.key = $2)
+        WHERE e.application = $1 AND e.key >= $2 AND e.key <= $6
         ORDER BY s.id DESC
         LIMIT $5"#,
         filter.application.as_uuid(),
-        filter.endpoint.map(EndpointKey::as_uuid),
+        lowest,
         filter.created.lowest(),
         filter.created.below(filter.page),
         i64::from(filter.page.limit),
+        highest,
     )
     .fetch_all(pool)
     .await

@@ -112,7 +112,7 @@ impl Source {
 async fn find(pool: &Pool, resend: &NewResend) -> Result<Option<Source>, sqlx::Error> {
     let row = sqlx::query!(
         r#"-- postgres::submission::resend::find
-        SELECT q.endpoint AS "endpoint!", e.id AS endpoint_id, q.submission AS "submission!",
+        SELECT q.endpoint AS "endpoint!", e.id AS "endpoint_id!", q.submission AS "submission!",
             COALESCE(c.enabled AND NOT c.deleted, false) AS "open!", s.id AS "there?: Uuid",
             s.erased_at IS NOT NULL AS "erased!"
         FROM (
@@ -120,7 +120,10 @@ async fn find(pool: &Pool, resend: &NewResend) -> Result<Option<Source>, sqlx::E
             UNION ALL
             SELECT d.endpoint, d.submission FROM fencepost.settled_deliveries d WHERE d.id = $2
         ) q
-        JOIN fencepost.endpoints e ON e.key = q.endpoint AND e.application = $1
+        CROSS JOIN LATERAL (
+            SELECT o.id FROM fencepost.endpoints o
+            WHERE o.key = q.endpoint AND o.application = $1 OFFSET 0
+        ) e
         LEFT JOIN fencepost.endpoint_schedule c ON c.endpoint = q.endpoint
         LEFT JOIN fencepost.submissions s ON s.endpoint = q.endpoint AND s.id = q.submission"#,
         resend.application.as_uuid(),

@@ -125,7 +125,8 @@ async fn ensure_day(
         let text = format!(
             "CREATE TABLE fencepost.{name} (LIKE fencepost.{parent} INCLUDING ALL); \
              ALTER TABLE fencepost.{parent} ATTACH PARTITION fencepost.{name} \
-             FOR VALUES FROM ('{from}') TO ('{to}');"
+             FOR VALUES FROM ('{from}') TO ('{to}'); \
+             ALTER TABLE fencepost.{name} ALTER COLUMN endpoint SET (n_distinct = 1000);"
         );
         transaction.execute(AssertSqlSafe(text)).await?;
     }

@@ -15,7 +15,7 @@ pub(in crate::postgres::submission) async fn forget_expired_keys(
     sqlx::query!(
         r#"-- postgres::submission::accept::forget_expired_keys
         WITH l AS MATERIALIZED (
-            SELECT k.scope, k.key
+            SELECT k.ctid
             FROM unnest($1::uuid[], $2::text[]) AS r(scope, key)
             JOIN fencepost.idempotency_keys k
                 ON k.scope = r.scope AND k.key = r.key COLLATE "C"
@@ -23,9 +23,8 @@ pub(in crate::postgres::submission) async fn forget_expired_keys(
             ORDER BY k.scope, k.key
             FOR UPDATE OF k
         )
-        DELETE FROM fencepost.idempotency_keys k
-        USING l
-        WHERE k.scope = l.scope AND k.key = l.key AND k.expires_at <= statement_timestamp()"#,
+        DELETE FROM fencepost.idempotency_keys
+        WHERE ctid = ANY(ARRAY(SELECT ctid FROM l))"#,
         &scopes,
         &keys as &[Option<&str>],
     )
