@@ -28,7 +28,11 @@ docs:
 deny:
     cargo deny check bans licenses sources
 
-# All of the above, as the machines run it.
+# Call a running api in all ways that its OpenAPI document allows and forbids. Needs python3 and its package registry, once.
+schemathesis *args:
+    .ci/schemathesis {{ args }}
+
+# All that CI runs, as the machines run it.
 ci:
     .ci/run
 

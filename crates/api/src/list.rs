@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::Page;
 use uuid::Uuid;
 
-pub(crate) use cursor::Binding;
+pub(crate) use cursor::{Binding, described as described_cursor};
 use cursor::{Cursor, CursorMalformed};
 
 use crate::fields::{Fault, Fields};

@@ -8,12 +8,25 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::id::ApplicationKey;
 use sha2::{Digest as _, Sha256};
+use utoipa::openapi::schema::ObjectBuilder;
 use uuid::Uuid;
+
+use crate::openapi::schema::text;
 
 /// The form of the cursors that are made here. Another form gets another number.
 const VERSION: u8 = 1;
 const BINDING_BYTES: usize = 8;
 const CURSOR_BYTES: usize = 1 + BINDING_BYTES + 16;
+
+/// A cursor as the document describes it.
+pub(crate) fn described() -> ObjectBuilder {
+    // Base64 without padding.
+    let characters = (CURSOR_BYTES * 8).div_ceil(6);
+    text()
+        .min_length(Some(characters))
+        .max_length(Some(characters))
+        .pattern(Some("^[A-Za-z0-9_-]+$"))
+}
 
 /// What a list is filtered by, in few bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

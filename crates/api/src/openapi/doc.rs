@@ -17,7 +17,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::problems::{self, required};
 use super::schema::{self, PublicId, integer, text};
 use super::{API_KEY, schema::uuid};
-use crate::list::{LIMIT_DEFAULT, LIMIT_MAX};
+use crate::list::{LIMIT_DEFAULT, LIMIT_MAX, described_cursor};
 use crate::problem::Code;
 
 const JSON: &str = "application/json";
@@ -147,7 +147,11 @@ impl Doc {
             "How many, 50 by default.",
             integer(1, LIMIT_MAX.into()).default(Some(LIMIT_DEFAULT.into())),
         )
-        .query("cursor", "The `next_cursor` of the part before, with the same filter.", text())
+        .query(
+            "cursor",
+            "The `next_cursor` of the part before, with the same filter.",
+            described_cursor(),
+        )
         .answer(200, about, Some((JSON, Ref::from_schema_name(name).into())))
     }
 
@@ -263,12 +267,16 @@ const PATH_PARAMETERS: &[PathParameter] = &[
     ("submission_id", "The id of a submission.", uuid, Code::SubmissionNotFound),
     ("delivery_id", "The id of a delivery.", uuid, Code::DeliveryNotFound),
     ("key_id", "The id of a key, not the key itself.", uuid, Code::KeyNotFound),
-    ("file", "A file of the page.", any_text, Code::NotFound),
+    ("file", "A file of the page.", file_name, Code::NotFound),
 ];
 
 /// What is no id names nothing, and is told so by the same answer.
 fn any_text() -> ObjectBuilder {
     text().min_length(Some(1))
+}
+
+fn file_name() -> ObjectBuilder {
+    any_text().examples(["swagger-ui.css"])
 }
 
 fn parameter(name: &str, place: ParameterIn, about: &str, schema: RefOr<Schema>) -> Parameter {

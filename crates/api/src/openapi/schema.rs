@@ -48,10 +48,7 @@ named! {
     /// A body that asks for nothing in it.
     NoFields => closed_object();
     /// A duration.
-    WrittenDuration => text()
-        .description(Some("A whole number and a unit: `ms`, `s`, `m`, `h` or `d`."))
-        .pattern(Some("^[0-9]{1,15}(ms|s|m|h|d)$"))
-        .examples(["15s"]);
+    WrittenDuration => duration("A whole number and a unit: `ms`, `s`, `m`, `h` or `d`.");
     /// A number of units in a window.
     Rate => closed_object()
         .description(Some("At most so many in each window of `1s` to `1d`, in whole seconds."))
@@ -92,6 +89,11 @@ pub(crate) fn date_time() -> ObjectBuilder {
         .examples(["2026-12-01T06:00:00.000000Z"])
 }
 
+/// A duration within limits, which a pattern cannot say.
+pub(crate) fn duration(limits: &str) -> ObjectBuilder {
+    text().description(Some(limits)).pattern(Some("^[0-9]{1,15}(ms|s|m|h|d)$")).examples(["15s"])
+}
+
 /// A string.
 pub(crate) fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
@@ -105,6 +107,19 @@ pub(crate) fn uuid() -> ObjectBuilder {
 /// Bytes of any kind.
 pub(crate) fn binary() -> ObjectBuilder {
     text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
+}
+
+/// Whatever the content type says.
+pub(crate) fn anything() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue)
+}
+
+/// A secret for `v1`: 24 to 64 bytes in base64, written in the one way that there is.
+pub(crate) fn secret() -> ObjectBuilder {
+    let (four, three, two) =
+        ("[A-Za-z0-9+/]{4}", "[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=", "[A-Za-z0-9+/][AQgw]==");
+    let pattern = format!("^whsec_({four}){{8,20}}({four}|{three}|{two}|{four}{two})?$");
+    text().pattern(Some(pattern)).write_only(true)
 }
 
 /// A whole number within limits.

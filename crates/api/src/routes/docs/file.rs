@@ -9,7 +9,7 @@ use utoipa_swagger_ui::Config;
 
 use super::POLICY;
 use crate::openapi::Doc;
-use crate::openapi::schema::binary;
+use crate::openapi::schema::anything;
 use crate::problem::{Code, Problem};
 
 /// Relative to the page. No address of others, which would be told what the document is.
@@ -21,7 +21,7 @@ pub(super) fn doc() -> Doc {
         200,
         "*/*",
         "The file",
-        binary().into(),
+        anything().into(),
     )
 }
 

@@ -42,9 +42,7 @@ named! {
     /// An endpoint to be made.
     NewEndpointBody => describe(schema::closed_object())
         .property("id", schema::PublicId::schema())
-        .property("secret", schema::text().pattern(Some("^whsec_[A-Za-z0-9+/]+={0,2}$"))
-            .description(Some("`whsec_` and 24 to 64 bytes in base64. One is made if it is not given."))
-            .write_only(true))
+        .property("secret", schema::secret().description(Some("24 to 64 bytes in base64. One is made if it is not given.")))
         .required("url");
 }
 

@@ -69,13 +69,23 @@ pub(super) fn describe(object: ObjectBuilder) -> ObjectBuilder {
         .property("name", schema::endpoint_name())
         .property("event_types", schema::event_patterns())
         .property("headers", described_headers())
-        .property("deadline", schema::WrittenDuration::schema())
-        .property("connect_deadline", schema::WrittenDuration::schema())
+        .property("deadline", schema::duration("`100ms` to `30s`: the whole call."))
+        .property(
+            "connect_deadline",
+            schema::duration("`100ms` to the deadline: DNS, connect and TLS."),
+        )
         .property(
             "retry_schedule",
-            list(schema::WrittenDuration::schema()).min_items(Some(1)).max_items(Some(DELAYS_MAX)),
+            list(schema::duration("Up to `7d`.").into())
+                .min_items(Some(1))
+                .max_items(Some(DELAYS_MAX)),
         )
-        .property("overload_floor", schema::WrittenDuration::schema())
+        .property(
+            "overload_floor",
+            schema::duration(
+                "Up to `1d`: the shortest wait after an answer that says \"overloaded\".",
+            ),
+        )
         .property("final_statuses", list(schema::integer(300, 599).into()))
         .property("in_flight_max", schema::integer(1, IN_FLIGHT_MAX.into()))
         .property(

@@ -25,7 +25,7 @@ use crate::problem::{Code, Problem};
 named! {
     /// For how long, one of the two. Without any, until it is enabled.
     NewPause => schema::closed_object()
-        .property("for", schema::WrittenDuration::schema())
+        .property("for", schema::duration("Up to `366d`."))
         .property("until", schema::date_time())
         .max_properties(Some(1));
 }

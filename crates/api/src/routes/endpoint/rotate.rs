@@ -43,7 +43,7 @@ named! {
         .property("secret", schema::text().pattern(Some("^(whsec|whsk)_[A-Za-z0-9+/]+={0,2}$"))
             .description(Some("One is made if it is not given."))
             .write_only(true))
-        .property("overlap", schema::WrittenDuration::schema());
+        .property("overlap", schema::duration("`0s` to `7d`, `24h` if it is not given."));
 }
 
 pub(super) fn doc() -> Doc {

@@ -14,7 +14,6 @@ use domain::submission::{ContentType, EventType, IdempotencyKey};
 use serde::Serialize;
 use store::submission::{Accepted, NewSubmission};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 
 use super::{
     Repeated, State, describe_idempotency_key, endpoint, idempotency_key, record_in_span, refused,
@@ -25,7 +24,7 @@ use crate::body;
 use crate::fields::{malformed_json, refuse_query};
 use crate::instant::Instant;
 use crate::openapi::Doc;
-use crate::openapi::schema::{self, binary, text};
+use crate::openapi::schema::{self, anything, binary, text};
 use crate::problem::{Code, Problem};
 
 const EVENT_TYPE: &str = "Fencepost-Event-Type";
@@ -53,10 +52,7 @@ pub(super) fn doc() -> Doc {
         .takes_any_of(
             about,
             [
-                (
-                    "application/json",
-                    ObjectBuilder::new().schema_type(SchemaType::AnyValue).build(),
-                ),
+                ("application/json", anything().build()),
                 ("text/plain", text().build()),
                 ("application/octet-stream", binary().build()),
             ]

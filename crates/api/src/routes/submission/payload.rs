@@ -11,12 +11,12 @@ use super::{State, find};
 use crate::auth::Caller;
 use crate::fields::refuse_query;
 use crate::openapi::Doc;
-use crate::openapi::schema::binary;
+use crate::openapi::schema::anything;
 use crate::problem::{Code, Problem};
 
 pub(super) fn doc() -> Doc {
     Doc::of("get_payload", "Gives the bytes of a submission as they were accepted")
-        .answers_other(200, "*/*", "The bytes, with their own content type", binary().into())
+        .answers_other(200, "*/*", "The bytes, with their own content type", anything().into())
         .refuses([Code::PayloadErased])
 }
 
