@@ -6,10 +6,11 @@ mod embedding;
 mod key_races;
 
 use std::str::FromStr as _;
+use std::time::Duration;
 
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{PgPool, SqlitePool};
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use store::endpoint::Endpoint;
 use store::outbox::{Draft, Limits, SubmitError, Submitted};
 
@@ -29,6 +30,14 @@ async fn sqlite_pool(db: &Fixture, connections: u32) -> anyhow::Result<SqlitePoo
     Ok(pool)
 }
 
+async fn postgres_begin(pool: &PgPool) -> anyhow::Result<Transaction<'static, Postgres>> {
+    Ok(store::postgres::begin(pool).await?)
+}
+
+async fn sqlite_begin(pool: &SqlitePool) -> anyhow::Result<Transaction<'static, Sqlite>> {
+    Ok(store::sqlite::begin(pool, Duration::from_secs(1)).await?)
+}
+
 fn draft<'a>(endpoint: &'a Endpoint, key: Option<&'a str>, payload: &'static str) -> Draft<'a> {
     Draft {
         idempotency_key: key,
@@ -37,14 +46,15 @@ fn draft<'a>(endpoint: &'a Endpoint, key: Option<&'a str>, payload: &'static str
     }
 }
 
-/// Declares each test once for each database. In the tests `pool` opens an application's pool, and
-/// `outbox` is the module of the store.
+/// Declares each test once for each database. In the tests `pool` opens an application's pool,
+/// `begin` a transaction on it, and `outbox` is the module of the store.
 macro_rules! of_both_databases {
     ($($test:item)+) => {
         mod postgres {
             use store::postgres as outbox;
 
             use super::postgres_pool as pool;
+            use super::postgres_begin as begin;
             use super::*;
 
             async fn fixture() -> anyhow::Result<Fixture> {
@@ -55,6 +65,7 @@ macro_rules! of_both_databases {
         mod sqlite {
             use store::sqlite as outbox;
 
+            use super::sqlite_begin as begin;
             use super::sqlite_pool as pool;
             use super::*;
 
@@ -74,7 +85,7 @@ of_both_databases! {
         let endpoint = db.endpoint().await?;
         let pool = pool(&db, 2).await?;
         for (number, commits) in [(1_i64, false), (2, true)] {
-            let mut tx = outbox::begin(&pool).await?;
+            let mut tx = begin(&pool).await?;
             sqlx::query("insert into orders values ($1)").bind(number).execute(&mut *tx).await?;
             let draft = draft(&endpoint, Some("order"), "{}");
             let submitted = outbox::accept_in_tx(&mut tx, &draft, &Limits::default()).await?;
@@ -103,7 +114,7 @@ of_both_databases! {
         let over_http = crate::fixture::submission(&endpoint, Some("order-1"), b"{}")?;
         db.accept_one(&over_http).await?;
 
-        let mut tx = outbox::begin(&pool).await?;
+        let mut tx = begin(&pool).await?;
         let same = draft(&endpoint, Some("order-1"), "{}");
         let answer = outbox::accept_in_tx(&mut tx, &same, &limits).await?;
         assert!(answer.replayed);
@@ -125,7 +136,7 @@ of_both_databases! {
         assert_eq!(replayed, store::submission::Acceptance::Replayed(first.accepted));
 
         db.expire_key("order-2").await?;
-        let mut tx = outbox::begin(&pool).await?;
+        let mut tx = begin(&pool).await?;
         let renewed = draft(&endpoint, Some("order-2"), "[]");
         assert!(!outbox::accept_in_tx(&mut tx, &renewed, &limits).await?.replayed);
         tx.commit().await?;
@@ -140,7 +151,7 @@ of_both_databases! {
         let (deleted, id) = (db.endpoint().await?, endpoint.id.as_str());
         db.delete(&deleted).await?;
         let pool = pool(&db, 2).await?;
-        let mut tx = outbox::begin(&pool).await?;
+        let mut tx = begin(&pool).await?;
         let json = Draft { content_type: Some("application/json"), ..Draft::new(id, "{") };
         let large = "x".repeat(262_145);
         for (draft, field) in [
@@ -173,7 +184,7 @@ of_both_databases! {
         let pool = pool(&db, 2).await?;
         let cause = domain::endpoint::DisabledCause::Operator;
         assert!(db.store.disable_endpoint(endpoint.key, endpoint.version, cause).await?);
-        let mut tx = outbox::begin(&pool).await?;
+        let mut tx = begin(&pool).await?;
         outbox::accept_in_tx(&mut tx, &draft(&endpoint, None, "{}"), &Limits::default()).await?;
         tx.commit().await?;
         assert_eq!(db.count("deliveries").await?, 1);

@@ -45,11 +45,12 @@ impl Statement {
         if !found.is_empty() {
             bail!("two statements {name}");
         }
-        let types: Vec<String> = prepared.describe.parameters.left.iter().map(sql_type).collect();
+        let types: Vec<String> =
+            prepared.describe.parameters.left.iter().map(|name| sql_type(name)).collect();
         Ok(Self { text: prepared.query, types: types.join(", ") })
     }
 }
 
-fn sql_type(name: &String) -> String {
-    name.strip_suffix("Array").map_or_else(|| name.clone(), |element| format!("{element}[]"))
+fn sql_type(name: &str) -> String {
+    name.strip_suffix("Array").map_or_else(|| name.to_owned(), |element| format!("{element}[]"))
 }
