@@ -329,6 +329,28 @@ fn only_what_has_been_due_for_the_whole_retention_time_was_held_too_long() {
 }
 
 #[test]
+fn what_lapsed_at_a_closed_endpoint_the_whole_retention_time_ago_was_held_too_long() {
+    let lapsed = |cancel_requested| {
+        let claim_expires_at = at(0) - RETENTION;
+        let claim = token(1);
+        in_state(DeliveryState::Processing {
+            claim,
+            claim_expires_at,
+            lapses: None,
+            cancel_requested,
+        })
+    };
+    let mut delivery = lapsed(false);
+    delivery.give_up_held(RETENTION, at(0)).unwrap();
+    let (reason, expires_at) = (FailureReason::HeldTooLong, at(0) + RETENTION);
+    let failed = DeliveryState::Failed { reason, expires_at, claim: Some(token(1)) };
+    assert_eq!(delivery.state, failed);
+    assert_eq!(report(&mut delivery, token(1), Verdict::Delivered), "Fenced(6)");
+    assert!(lapsed(false).give_up_held(RETENTION, at(-1)).is_err());
+    assert!(lapsed(true).give_up_held(RETENTION, at(0)).is_err(), "it is to be cancelled");
+}
+
+#[test]
 fn a_delivery_that_kills_its_workers_comes_back_ever_more_rarely_and_is_given_up_after_a_day() {
     let schedule = RetrySchedule::default();
     let mut delivery = Delivery::accepted(at(0));

@@ -92,7 +92,8 @@ pub trait Maintenance {
     /// lease is over. Answers how many.
     async fn cancel_requested(&self, limit: u32) -> Result<u64, StoreError>;
 
-    /// Fails up to `limit` deliveries that a closed endpoint has held for the whole retention time.
+    /// Fails up to `limit` deliveries that a closed endpoint has held for the whole retention time, also
+    /// those that lapsed there.
     /// Answers how many.
     async fn fail_held(&self, limit: u32) -> Result<u64, StoreError>;
 

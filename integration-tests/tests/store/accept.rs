@@ -150,8 +150,9 @@ async fn a_repeated_call_whose_answer_was_lost_stores_nothing_twice(
     let endpoint = db.endpoint().await?;
     let batch =
         [submission(&endpoint, Some("order-1"), b"{}")?, submission(&endpoint, None, b"{}")?];
-    db.store.accept(&batch).await?;
+    let first = db.store.accept(&batch).await?;
     let again = db.store.accept(&batch).await?;
+    assert_eq!(again, first, "the answer that was lost, with its time");
     for (answer, new) in again.iter().zip(&batch) {
         let Acceptance::Accepted(accepted) = answer else { bail!("{answer:?}") };
         assert_eq!((accepted.submission, &accepted.deliveries), (new.id, &vec![new.delivery]));

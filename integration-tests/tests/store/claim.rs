@@ -21,6 +21,7 @@ on_both_stores! {
     what_is_not_due_yet_is_not_claimed,
     what_is_given_back_is_due_as_before_and_only_its_holder_gives_back,
     what_was_due_long_ago_is_found_without_a_sweep_when_it_is_given_back,
+    what_is_named_twice_in_one_call_is_claimed_and_given_back_once,
     a_claim_tells_what_a_worker_needs,
 }
 
@@ -210,6 +211,21 @@ async fn what_was_due_long_ago_is_found_without_a_sweep_when_it_is_given_back(
     db.store.give_back(&[HeldClaim { endpoint: endpoint.key, delivery: old, token }]).await?;
     assert_eq!(db.due_endpoints(false).await?, [endpoint.key]);
     assert_eq!(db.claim_one(&endpoint).await?.delivery, old);
+    Ok(())
+}
+
+async fn what_is_named_twice_in_one_call_is_claimed_and_given_back_once(
+    db: Fixture,
+) -> anyhow::Result<()> {
+    let endpoint = db.endpoint().await?;
+    let delivery = db.submit(&endpoint).await?;
+    let (token, batch) = db.claim(&[&endpoint, &endpoint], 10).await?;
+    let claimed: Vec<_> = batch.claimed.iter().map(|claimed| claimed.delivery).collect();
+    assert_eq!(claimed, [delivery]);
+    assert_eq!(batch.endpoints, [(endpoint.key, Standing::Empty)]);
+    let claim = HeldClaim { endpoint: endpoint.key, delivery, token };
+    assert_eq!(db.store.give_back(&[claim, claim]).await?, [delivery]);
+    assert_eq!(db.in_flight(&endpoint).await?, (0, 0), "one slot was taken and one freed");
     Ok(())
 }
 

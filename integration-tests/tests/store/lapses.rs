@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::delivery::{ClaimKind, Verdict};
 use domain::id::DeliveryId;
 use integration_tests::race::race;
-use store::delivery::{ClaimRequest, HeldClaim, Recording};
+use store::delivery::{ClaimRequest, HeldClaim, Recording, Standing};
 use store::endpoint::Endpoint;
 
 use crate::fixture::{Fixture, WORKER, report};
@@ -15,6 +15,7 @@ on_both_stores! {
     a_live_lease_is_not_reclaimed,
     a_first_lapse_is_reclaimed_beyond_the_cap_and_takes_no_second_slot,
     a_second_lapse_is_parked_with_its_slot_freed_and_its_token_kept,
+    a_claim_that_parks_as_many_as_it_looked_for_says_that_there_may_be_more,
     the_tenth_lapse_within_a_day_is_parked_and_after_a_day_abandoned,
     a_late_success_delivers_what_was_abandoned_and_frees_no_slot_twice,
     a_fenced_report_forgets_the_lapses,
@@ -121,6 +122,25 @@ async fn a_second_lapse_is_parked_with_its_slot_freed_and_its_token_kept(
     assert_eq!(db.record(report(held, Verdict::Delivered)).await?, Recording::Fenced(1));
     assert!(db.row(delivery).await?.settled, "the slow holder's report counts");
     assert_eq!(db.in_flight(&endpoint).await?, (0, 0), "no slot is freed twice");
+    Ok(())
+}
+
+async fn a_claim_that_parks_as_many_as_it_looked_for_says_that_there_may_be_more(
+    db: Fixture,
+) -> anyhow::Result<()> {
+    let endpoint = db.endpoint().await?;
+    let deliveries = [db.submit(&endpoint).await?, db.submit(&endpoint).await?];
+    for _ in 0..2 {
+        db.claim(&[&endpoint], 10).await?;
+        for delivery in deliveries {
+            db.end_lease(delivery).await?;
+        }
+    }
+    for standing in [Standing::More, Standing::More, Standing::Empty] {
+        let (_, batch) = db.claim(&[&endpoint], 1).await?;
+        assert!(batch.claimed.is_empty());
+        assert_eq!(batch.endpoints, [(endpoint.key, standing)]);
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use domain::delivery::Verdict;
 use domain::endpoint::DisabledCause;
 use domain::id::DeliveryId;
 use integration_tests::race::race;
-use store::delivery::{Recording, Replay};
+use store::delivery::{HeldClaim, Recording, Replay};
 use store::endpoint::Endpoint;
 use store::maintenance::Recount;
 use store::submission::Acceptance;
@@ -22,6 +22,7 @@ on_both_stores! {
     nothing_stays_owed_to_a_deleted_endpoint,
     a_batch_takes_no_more_than_it_may_and_the_next_goes_on,
     what_a_closed_endpoint_held_for_the_retention_time_fails_and_can_be_replayed,
+    what_lapsed_at_a_closed_endpoint_fails_as_well_and_frees_its_slot,
     what_an_open_endpoint_owes_is_never_held_too_long,
     a_failed_delivery_expires_when_its_time_is_over,
     of_an_expiry_and_a_replay_at_once_the_clock_decides,
@@ -136,6 +137,31 @@ async fn what_a_closed_endpoint_held_for_the_retention_time_fails_and_can_be_rep
     let [failed] = &failed.await?[..] else { anyhow::bail!("one failed") };
     let replay = db.store.replay_failed(DEFAULT_APPLICATION_KEY, failed.id).await?;
     assert_eq!(replay, Replay::Replayed);
+    Ok(())
+}
+
+/// Nobody claims there, so nobody else would ever take over what a dead worker held.
+async fn what_lapsed_at_a_closed_endpoint_fails_as_well_and_frees_its_slot(
+    db: Fixture,
+) -> anyhow::Result<()> {
+    let endpoint = db.endpoint().await?;
+    let (lapsed, recent) = (db.submit(&endpoint).await?, db.submit(&endpoint).await?);
+    let (token, _) = db.claim(&[&endpoint], 10).await?;
+    db.end_lease(recent).await?;
+    db.make_due(lapsed).await?;
+    db.run("update {}deliveries set claim_expires_at = due_at where id = $1", lapsed.as_uuid())
+        .await?;
+    db.pause(&endpoint, true).await?;
+    assert_eq!(db.store.fail_held(10).await?, 1);
+    let row = db.row(lapsed).await?;
+    assert_eq!((row.state, row.reason, row.claim_token), (3, Some(5), Some(token)));
+    assert_eq!(db.row(recent).await?.state, 2, "its lease ended a little ago");
+    assert_eq!(db.in_flight(&endpoint).await?, (1, 1));
+    let claim = HeldClaim { endpoint: endpoint.key, delivery: lapsed, token };
+    let recording = db.record(report(claim, Verdict::Delivered)).await?;
+    assert_eq!(recording, Recording::Fenced(1), "its worker was only slow");
+    assert_eq!(db.row(lapsed).await?.state, 4);
+    assert_eq!(db.in_flight(&endpoint).await?, (1, 1), "the slot is freed once");
     Ok(())
 }
 

@@ -228,20 +228,23 @@ impl Delivery {
         Ok(())
     }
 
-    /// Its endpoint is closed, and it has been due for the whole retention time: it fails, and can be
-    /// replayed for that time again. Who still holds a claim on it can still report.
+    /// Its endpoint is closed, and it has been due for the whole retention time, or its lease has been
+    /// over for that long, since nobody claims there: it fails, and can be replayed for that time
+    /// again. Who still holds a claim on it can still report.
     pub fn give_up_held(
         &mut self,
         retention: Duration,
         now: OffsetDateTime,
     ) -> Result<(), NotApplicable> {
-        match self.state {
-            DeliveryState::Pending { due_at, claim, .. } if due_at + retention <= now => {
-                let (reason, expires_at) = (FailureReason::HeldTooLong, now + retention);
-                self.state = DeliveryState::Failed { reason, expires_at, claim };
-                Ok(())
-            }
-            _ => Err(NotApplicable(self.state.name())),
-        }
+        let claim = match self.state {
+            DeliveryState::Pending { due_at, claim, .. } if due_at + retention <= now => claim,
+            DeliveryState::Processing {
+                claim, claim_expires_at, cancel_requested: false, ..
+            } if claim_expires_at + retention <= now => Some(claim),
+            _ => return Err(NotApplicable(self.state.name())),
+        };
+        let (reason, expires_at) = (FailureReason::HeldTooLong, now + retention);
+        self.state = DeliveryState::Failed { reason, expires_at, claim };
+        Ok(())
     }
 }

@@ -223,7 +223,7 @@ async fn claim(
             x.attempts AS "attempts?", x.cycle_attempts AS "cycle_attempts?",
             x.lapses AS "lapses?", e.lease_ms AS "lease_ms?",
             x.payload_bytes AS "payload_bytes?", x.lapsed_worker AS "lapsed_worker?"
-        FROM unnest($1::uuid[]) AS r(endpoint)
+        FROM (SELECT DISTINCT endpoint FROM unnest($1::uuid[]) AS t(endpoint)) r
         LEFT JOIN f ON f.endpoint = r.endpoint
         LEFT JOIN e ON e.endpoint = r.endpoint
         LEFT JOIN x ON x.endpoint = r.endpoint"#,
@@ -266,12 +266,13 @@ fn batch_of(request: &ClaimRequest<'_>, rows: Vec<ClaimRow>) -> Result<ClaimBatc
         let kind = kind_of(&row)?;
         let index = seen.iter().position(|s| s.endpoint == endpoint).unwrap_or_else(|| {
             let (open, slots, budget) = (row.open, row.slots, count(row.budget));
-            seen.push(Seen { endpoint, open, slots, budget, fresh: 0, owned: 0 });
+            seen.push(Seen { endpoint, open, slots, budget, fresh: 0, owned: 0, lapsed: 0 });
             seen.len() - 1
         });
         if let (Some(seen), Some(kind)) = (seen.get_mut(index), kind) {
             seen.fresh += i32::from(kind == ClaimKind::Fresh);
             seen.owned += u32::from(kind.is_owned());
+            seen.lapsed += u32::from(kind != ClaimKind::Fresh);
         }
         let (Some(kind), Some(id), Some(submission)) = (kind, row.id, row.submission) else {
             continue;
@@ -315,17 +316,24 @@ struct Seen {
     budget: u32,
     fresh: i32,
     owned: u32,
+    lapsed: u32,
 }
 
 impl Seen {
     fn standing(&self, request: &ClaimRequest<'_>, cut: bool) -> Standing {
+        // All that were looked for lapsed: there may be more, even if none of them is to be sent.
+        let looked_for = match self.budget {
+            0 => request.per_endpoint,
+            budget => request.per_endpoint.min(budget),
+        };
+        let more_lapsed = self.lapsed >= looked_for.min(request.total);
         if !self.open {
             Standing::Closed
         } else if self.fresh >= self.slots {
             Standing::AtCap
         } else if self.owned >= self.budget {
             Standing::Limited
-        } else if cut || self.owned >= request.per_endpoint {
+        } else if cut || more_lapsed || self.owned >= request.per_endpoint {
             Standing::More
         } else {
             Standing::Empty

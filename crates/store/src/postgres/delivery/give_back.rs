@@ -1,7 +1,8 @@
 //! Gives back claims that were not sent: no lapse, no attempt, the old due time.
 //!
 //! `low_water` is lowered to that time, or the row would be invisible until the sweep. A cancellation
-//! that was asked for meanwhile takes effect: nobody would claim the row again.
+//! that was asked for meanwhile takes effect: nobody would claim the row again. A claim that is named
+//! twice in one call is given back once, and frees one slot.
 
 use domain::id::DeliveryId;
 use uuid::Uuid;
@@ -26,7 +27,10 @@ pub(in crate::postgres) async fn give_back(
                 SELECT d.endpoint, d.id, d.submission, d.due_at, d.attempts, d.cycle_attempts,
                     d.payload_bytes, d.state, d.claimed_by,
                     d.state = 2 AND d.cancel_requested_at IS NOT NULL AS called_off
-                FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS r(endpoint, id, token)
+                FROM (
+                    SELECT DISTINCT *
+                    FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS t(endpoint, id, token)
+                ) r
                 JOIN fencepost.deliveries d
                     ON d.endpoint = r.endpoint AND d.id = r.id AND d.claim_token = r.token
                 ORDER BY d.id

@@ -1,7 +1,8 @@
 //! Fails what a closed endpoint has held for the whole retention time.
 //!
 //! Since when an endpoint is closed is not stored, but what has been due for that long and was not
-//! taken has been held for that long, or waited for its turn.
+//! taken has been held for that long, or waited for its turn. The same goes for a lease that ended so
+//! long ago.
 
 use std::time::Duration;
 
@@ -25,7 +26,9 @@ pub(super) async fn fail_held(
                     FROM endpoint_schedule s
                     CROSS JOIN deliveries d ON d.endpoint = s.endpoint
                     WHERE NOT s.deleted AND (NOT s.enabled OR s.paused_until > ?2)
-                        AND d.state = 1 AND d.due_at <= ?3
+                        AND (d.state = 1 AND d.due_at <= ?3
+                            OR d.state = 2 AND d.claim_expires_at <= ?3
+                                AND d.cancel_requested_at IS NULL)
                     LIMIT ?1",
                 )
                 .bind(limit)
