@@ -1,5 +1,7 @@
 //! `fencepost migrate`: brings a database's schema to this build's version.
 
+mod grants;
+
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -16,10 +18,12 @@ pub(crate) struct Args {
     database: DatabaseArgs,
 }
 
-#[derive(Debug, Clone, Copy, clap::Subcommand)]
+#[derive(Debug, Clone, clap::Subcommand)]
 enum Action {
     /// Says whether the schema fits this build, and changes nothing.
     Status,
+    /// Prints, or grants, what a role needs to submit by SQL.
+    Grants(grants::Args),
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -30,6 +34,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
             println!("the schema is at version {SCHEMA_VERSION}");
             Ok(ExitCode::SUCCESS)
         }
+        Some(Action::Grants(args)) => grants::run(url, &args).await,
         Some(Action::Status) => {
             // No secret is read: any sealer does.
             let sealer = Sealer::new(SealingKey::generate()?, Vec::new());

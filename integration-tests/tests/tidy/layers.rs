@@ -16,6 +16,7 @@ const API: &str = "fencepost-api";
 const WORKER: &str = "fencepost-worker";
 const PROOF: &str = "fencepost-proof";
 const FENCEPOST: &str = "fencepost";
+const CHECKOUT: &str = "checkout";
 const TESTS: &str = "integration-tests";
 
 /// Which crates of ours a crate of ours may depend on.
@@ -27,13 +28,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     (WORKER, &[DOMAIN, STORE, PROCESS]),
     (PROOF, &[DOMAIN, STORE, PROCESS]),
     (FENCEPOST, &[DOMAIN, STORE, PROCESS, API, WORKER, PROOF]),
-    (TESTS, &[DOMAIN, STORE, PROCESS, API, WORKER, FENCEPOST]),
+    (CHECKOUT, &[DOMAIN, STORE]),
+    (TESTS, &[DOMAIN, STORE, PROCESS, API, WORKER, FENCEPOST, CHECKOUT]),
 ];
 
 /// Libraries that only the named crates may depend on. A library's family, `sqlx-core` of `sqlx`,
 /// is guarded with it.
 const GUARDED: &[(&str, &[&str])] = &[
-    ("sqlx", &[STORE, PROOF, TESTS]),
+    ("sqlx", &[STORE, PROOF, CHECKOUT, TESTS]),
     ("reqwest", &[WORKER, PROOF, TESTS]),
     ("actix-web", &[API]),
 ];
@@ -192,9 +194,9 @@ fn outside_world_in_the_domain(members: &[Package]) -> Vec<Finding> {
         .collect()
 }
 
-/// Every HTTP client that `package` is built with, each with the chain of dependencies that leads
-/// to it.
-fn http_clients_of(package: &str, metadata: &Metadata) -> Vec<Finding> {
+/// Every one of these libraries that `package` is built with, each with the chain of dependencies that
+/// leads to it.
+fn reached_by(package: &str, libraries: &[&str], metadata: &Metadata) -> Vec<Finding> {
     let packages: BTreeMap<&str, &Package> =
         metadata.packages.iter().map(|package| (package.id.as_str(), package)).collect();
     let nodes: BTreeMap<&str, &Node> =
@@ -222,7 +224,7 @@ fn http_clients_of(package: &str, metadata: &Metadata) -> Vec<Finding> {
     }
     let reached = chains.iter().filter_map(|(id, chain)| Some((packages.get(id)?, chain)));
     reached
-        .filter(|(reached, _)| HTTP_CLIENTS.contains(&reached.name.as_str()))
+        .filter(|(reached, _)| libraries.contains(&reached.name.as_str()))
         .map(|(_, chain)| Finding::new("Cargo.lock", 1, chain.clone()))
         .collect()
 }
@@ -253,8 +255,43 @@ fn the_api_is_built_without_an_http_client() -> anyhow::Result<()> {
     let metadata = Metadata::read()?;
     let there = metadata.packages.iter().any(|package| package.name == API);
     assert!(there, "cargo metadata does not name {API}");
-    let findings = http_clients_of(API, &metadata);
+    let findings = reached_by(API, HTTP_CLIENTS, &metadata);
     assert_none(&findings, "that a replay sends nothing is true because the api cannot send");
+    Ok(())
+}
+
+#[test]
+fn an_embedder_is_built_without_http() -> anyhow::Result<()> {
+    let metadata = Metadata::read()?;
+    let there = metadata.packages.iter().any(|package| package.name == CHECKOUT);
+    assert!(there, "cargo metadata does not name {CHECKOUT}");
+    let mut findings = reached_by(CHECKOUT, HTTP_CLIENTS, &metadata);
+    findings.extend(reached_by(CHECKOUT, &["actix-web", "actix-http"], &metadata));
+    assert_none(&findings, "who embeds the store has an HTTP stack of their own");
+    Ok(())
+}
+
+/// What a crate is built with when it is built alone: features of other members do not count.
+fn built_alone(package: &str) -> anyhow::Result<Vec<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none"])
+        .args(["--format", "{p}", "--package", package])
+        .current_dir(repository::root())
+        .output()
+        .context("cannot start cargo")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "cargo tree failed: {errors}");
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().filter_map(|line| Some(line.split(' ').next()?.to_owned())).collect())
+}
+
+#[test]
+fn an_embedder_on_one_database_is_built_without_the_other() -> anyhow::Result<()> {
+    let crates = built_alone(CHECKOUT)?;
+    let has = |name: &str| crates.iter().any(|it| it == name);
+    assert!(has("sqlx-postgres"), "{crates:?}");
+    assert!(!has("sqlx-sqlite") && !has("libsqlite3-sys"), "{crates:?}");
     Ok(())
 }
 
@@ -332,7 +369,7 @@ mod bad_examples {
             },
         };
         assert_eq!(
-            http_clients_of("fencepost-api", &metadata),
+            reached_by("fencepost-api", HTTP_CLIENTS, &metadata),
             [Finding::new("Cargo.lock", 1, "fencepost-api -> a -> ureq")]
         );
     }

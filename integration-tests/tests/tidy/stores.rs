@@ -32,6 +32,7 @@ const ALONE: &[(&str, &str)] = &[
         "SQLite is a file of this machine: no statement waits for a network",
     ),
     ("crates/store/src/postgres/retry.rs", "SQLite has one writer: no deadlock, nothing to repeat"),
+    ("crates/store/src/postgres/schema/grants.rs", "SQLite has no roles"),
     ("crates/store/src/postgres/schema/partitions.rs", "SQLite has no partitions"),
     ("crates/store/src/postgres/schema/partitions/drop_day.rs", "SQLite has no partitions"),
     ("crates/store/src/postgres/schema/partitions/make.rs", "SQLite has no partitions"),

@@ -1,0 +1,7 @@
+//! The checkout example as the tests start it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    checkout::main_entry()
+}
