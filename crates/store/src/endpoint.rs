@@ -129,6 +129,8 @@ impl EndpointChange {
         let event_types = self.event_types.as_ref();
         let event_types = event_types.map(|it| it.as_ref().map(|it| it.as_slice().to_vec()));
         let disabled = match self.enabled {
+            // It was the old URL that said so.
+            None if minted.is_some() && old.disabled == Some(DisabledCause::Gone) => None,
             None => old.disabled,
             Some(true) => None,
             Some(false) => Some(old.disabled.unwrap_or(DisabledCause::Operator)),

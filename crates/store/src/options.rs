@@ -14,6 +14,9 @@ pub struct StoreOptions {
     pub retention: Duration,
     /// How long an idempotency key is remembered, at most the retention. 30 days by default.
     pub idempotency_window: Duration,
+    /// How long a submission waits for a key that another open transaction holds (PostgreSQL). 250 ms by
+    /// default.
+    pub key_wait: Duration,
     /// Connections for the api's statements (PostgreSQL). 10 by default.
     pub general_connections: u32,
     /// Connections for claim and record (PostgreSQL). 4 by default.
@@ -37,6 +40,7 @@ impl StoreOptions {
             sealer,
             retention: month,
             idempotency_window: month,
+            key_wait: Duration::from_millis(250),
             general_connections: 10,
             dispatch_connections: 4,
             acquire_timeout: Duration::from_secs(5),

@@ -24,6 +24,7 @@ mod undropped;
 mod wake_up;
 
 use self::pool::Pool;
+use self::submission::accept::KeyLimits;
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::health::Backlog;
@@ -87,6 +88,11 @@ impl PostgresStore {
         let connect = pool::connect_options_of(&connections);
         let general = pool::bounded(connections, &options);
         Self::with_general(general, connect, options)
+    }
+
+    fn key_limits(&self) -> KeyLimits {
+        let window = self.options.idempotency_window.min(self.options.retention);
+        KeyLimits { window, wait: self.options.key_wait }
     }
 
     fn with_general(
@@ -278,8 +284,7 @@ impl Store for PostgresStore {
     }
 
     async fn accept(&self, submissions: &[NewSubmission]) -> Result<Vec<Acceptance>, StoreError> {
-        let window = self.options.idempotency_window.min(self.options.retention);
-        submission::accept::accept(&self.general, window, submissions).await
+        submission::accept::accept(&self.general, self.key_limits(), submissions).await
     }
 
     async fn find_submission(
@@ -342,8 +347,7 @@ impl Store for PostgresStore {
     }
 
     async fn resend(&self, resend: &NewResend) -> Result<Resend, StoreError> {
-        let window = self.options.idempotency_window.min(self.options.retention);
-        submission::resend::resend(&self.general, window, resend).await
+        submission::resend::resend(&self.general, self.key_limits(), resend).await
     }
 
     async fn erase_payload(

@@ -1,9 +1,12 @@
 //! Deliveries from the api to the receiver, through real processes on a real PostgreSQL.
 
 mod all_payloads;
+mod gone;
 mod group_commit;
 mod history;
+mod idempotency;
 mod killed_worker;
+mod lapses;
 mod lost_database;
 mod outcomes;
 mod pooler;

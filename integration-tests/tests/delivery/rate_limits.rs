@@ -1,5 +1,7 @@
 //! G6 across processes: four of them spend from one budget, and exactly that is admitted.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -99,5 +101,52 @@ async fn an_address_has_one_budget_in_all_processes() -> anyhow::Result<()> {
     let replies = submit_at_once(&clients, 20, path).await?;
     assert_eq!((count(&replies, 202), count(&replies, 429)), (50, 30));
     assert_eq!(used(&service, 1).await?.len(), 1, "one address, one counter");
+    Ok(())
+}
+
+/// One of four is killed with requests open. What it had admitted is spent, and no more than the limit
+/// is ever admitted; a process that never saw the client knows that it is spent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_process_killed_in_the_middle_admits_no_more_and_a_new_one_finds_the_budget_spent()
+-> anyhow::Result<()> {
+    const LIMIT: u32 = 100;
+    let service = Service::start().await?;
+    let limit = RateLimit::new(LIMIT, DAY)?;
+    service.endpoint("a", "http://127.0.0.1:49151/", |draft| draft.ingest_rate = limit).await?;
+    let (mut apis, clients) = processes(&service).await?;
+    let path = "/v1/endpoints/a/submissions";
+    let admitted = Arc::new(AtomicUsize::new(0));
+    let (first, of_all) = (tokio::sync::Notify::new(), Arc::clone(&admitted));
+    let first = Arc::new(first);
+    let told = Arc::clone(&first);
+    let contestants: Vec<_> = clients.iter().cloned().cycle().take(32).collect();
+    let racing = tokio::spawn(race(contestants, move |_, client| {
+        let (admitted, told) = (Arc::clone(&of_all), Arc::clone(&told));
+        async move {
+            for _ in 0..20 {
+                // A process that is gone answers nothing: its client goes away too.
+                let Ok(reply) = client.post(path, &[], "x").await else { break };
+                if reply.status.as_u16() == 202 {
+                    admitted.fetch_add(1, Ordering::SeqCst);
+                    told.notify_one();
+                }
+            }
+            Ok(())
+        }
+    }));
+    first.notified().await;
+    apis[0].process.kill().await?;
+    racing.await??;
+
+    // 24 others asked 480 times: nothing is left.
+    let stored: i64 = sqlx::query_scalar("select count(*) from fencepost.submissions")
+        .fetch_one(&mut service.database.connect().await?)
+        .await?;
+    let told = admitted.load(Ordering::SeqCst);
+    ensure!(told <= usize::try_from(stored)?, "{told} were told, {stored} are stored");
+    ensure!(stored <= i64::from(LIMIT), "{stored} were admitted");
+    let (_api, newcomer) = service.api().await?;
+    let refused = newcomer.post(path, &[], "x").await?;
+    assert_eq!(refused.status.as_u16(), 429);
     Ok(())
 }

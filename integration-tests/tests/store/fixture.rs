@@ -92,6 +92,13 @@ impl Fixture {
         Ok(store::open(self.url(), StoreOptions::new(sealer)).await?)
     }
 
+    /// The same, whose submissions wait longer for a key than any test takes to see that they do.
+    pub(crate) async fn patient_store(&self) -> anyhow::Result<Arc<dyn Store>> {
+        let mut options = StoreOptions::new(Sealer::new(SealingKey::generate()?, Vec::new()));
+        options.key_wait = Duration::from_secs(9);
+        Ok(store::open(self.url(), options).await?)
+    }
+
     pub(crate) fn url(&self) -> &str {
         match &self.database {
             Database::Postgres(database) => database.url(),

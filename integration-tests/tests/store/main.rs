@@ -24,8 +24,10 @@ macro_rules! on_both_stores {
 }
 
 mod accept;
+mod another_url;
 mod cancel;
 mod claim;
+mod contention;
 mod delivery_rate;
 mod doctor;
 mod endpoint_changes;

@@ -1,7 +1,5 @@
 //! Submissions that meet an open transaction, as an application's own would be.
 
-use std::sync::Arc;
-
 use anyhow::bail;
 use domain::id::SubmissionId;
 use domain::submission::IdempotencyKey;
@@ -62,7 +60,7 @@ async fn a_winner_that_rolls_back_leaves_its_key_to_the_loser() -> anyhow::Resul
     let mut session = db.session().await?;
     hold_key(&mut session, &endpoint, &held).await?;
     let loser = submission(&endpoint, Some("order-1"), b"[]")?;
-    let (store, waiting) = (Arc::clone(&db.store), loser.clone());
+    let (store, waiting) = (db.patient_store().await?, loser.clone());
     let accepting = tokio::spawn(async move { store.accept(&[waiting]).await });
     until_it_waits(&mut db.session().await?, "postgres::submission::accept::insert_new").await?;
     run(&mut session, "rollback").await?;
@@ -82,7 +80,7 @@ async fn a_winner_that_commits_while_the_loser_waits_gives_its_answer() -> anyho
         run(&mut session, "delete from fencepost.idempotency_keys").await?;
         hold_key(&mut session, &endpoint, &held).await?;
         let (store, waiting) =
-            (Arc::clone(&db.store), submission(&endpoint, Some("order-1"), payload)?);
+            (db.patient_store().await?, submission(&endpoint, Some("order-1"), payload)?);
         let accepting = tokio::spawn(async move { store.accept(&[waiting]).await });
         until_it_waits(&mut db.session().await?, "postgres::submission::accept::insert_new")
             .await?;
@@ -97,6 +95,84 @@ async fn a_winner_that_commits_while_the_loser_waits_gives_its_answer() -> anyho
         }
     }
     assert_eq!(db.count("submissions").await?, 0, "a loser stores nothing");
+    Ok(())
+}
+
+/// Between the insert that lost and the look at who won: a lock on the whole table is asked for while
+/// the insert still waits, and is had when it ends, before the look can be.
+async fn between_insert_and_look(
+    what_happens: &'static str,
+) -> anyhow::Result<(Fixture, NewSubmission, Vec<Acceptance>)> {
+    let db = Fixture::postgres().await?;
+    let endpoint = db.endpoint().await?;
+    let held = submission(&endpoint, Some("order-1"), b"{}")?;
+    let mut session = db.session().await?;
+    hold_key(&mut session, &endpoint, &held).await?;
+    let loser = submission(&endpoint, Some("order-1"), b"{}")?;
+    let (store, waiting) = (db.patient_store().await?, loser.clone());
+    let accepting = tokio::spawn(async move { store.accept(&[waiting]).await });
+    until_it_waits(&mut db.session().await?, "postgres::submission::accept::insert_new").await?;
+    let mut other = db.session().await?;
+    let happening = tokio::spawn(async move { run(&mut other, what_happens).await });
+    until_it_waits(&mut db.session().await?, "postgres::between").await?;
+    run(&mut session, "commit").await?;
+    happening.await??;
+    let answers = accepting.await??;
+    Ok((db, loser, answers))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_expires_between_the_insert_and_the_look_is_new() -> anyhow::Result<()> {
+    let (db, loser, answers) = between_insert_and_look(
+        "-- postgres::between
+        begin; lock table fencepost.idempotency_keys in access exclusive mode;
+        update fencepost.idempotency_keys set expires_at = now() - interval '1 second'; commit",
+    )
+    .await?;
+    let [Acceptance::Accepted(accepted)] = &answers[..] else { bail!("{answers:?}") };
+    assert_eq!(accepted.submission, loser.id);
+    assert_eq!(db.count("idempotency_keys").await?, 1, "the old one is forgotten");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_swept_between_the_insert_and_the_look_is_new() -> anyhow::Result<()> {
+    let (db, loser, answers) = between_insert_and_look(
+        "-- postgres::between
+        begin; lock table fencepost.idempotency_keys in access exclusive mode;
+        delete from fencepost.idempotency_keys; commit",
+    )
+    .await?;
+    let [Acceptance::Accepted(accepted)] = &answers[..] else { bail!("{answers:?}") };
+    assert_eq!(accepted.submission, loser.id);
+    assert_eq!(db.count("submissions").await?, 1);
+    Ok(())
+}
+
+/// An endpoint does not exist before its creation commits, and is claimed from as soon as it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_to_a_brand_new_endpoint_is_claimed_at_once() -> anyhow::Result<()> {
+    let db = Fixture::postgres().await?;
+    let endpoint = db.endpoint().await?;
+    let mut session = db.session().await?;
+    run(
+        &mut session,
+        "create table kept as select * from fencepost.endpoints;
+        create table kept_schedule as select * from fencepost.endpoint_schedule;
+        delete from fencepost.endpoints; delete from fencepost.endpoint_schedule",
+    )
+    .await?;
+    run(
+        &mut session,
+        "begin; insert into fencepost.endpoints select * from kept;
+        insert into fencepost.endpoint_schedule select * from kept_schedule",
+    )
+    .await?;
+    let early = db.accept_one(&submission(&endpoint, None, b"{}")?).await?;
+    assert_eq!(early, Acceptance::EndpointMissing);
+    run(&mut session, "commit").await?;
+    let delivery = db.submit(&endpoint).await?;
+    assert_eq!(db.claim_one(&endpoint).await?.delivery, delivery, "no sweep, no mark in between");
     Ok(())
 }
 

@@ -28,20 +28,34 @@ use crate::submission::{Acceptance, Accepted, NewSubmission};
 
 const OPERATION: &str = "submission::accept";
 pub(super) const ROUNDS: u32 = 3;
-/// How long a request waits for a key that another open transaction holds.
-const LOCK_TIMEOUT: &str = "250ms";
+
+/// What a submission is held to, as far as it has a key.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::postgres) struct KeyLimits {
+    /// How long it is remembered.
+    pub(in crate::postgres) window: Duration,
+    /// How long it waits for another open transaction that holds the same key.
+    pub(in crate::postgres) wait: Duration,
+}
+
+impl KeyLimits {
+    /// The wait as PostgreSQL's `lock_timeout`, of which 0 would be for ever.
+    pub(super) fn lock_timeout(self) -> String {
+        format!("{}ms", self.wait.as_millis().max(1))
+    }
+}
 
 pub(in crate::postgres) async fn accept(
     pool: &Pool,
-    window: Duration,
+    limits: KeyLimits,
     submissions: &[NewSubmission],
 ) -> Result<Vec<Acceptance>, StoreError> {
     let all: Vec<&NewSubmission> = submissions.iter().collect();
-    let mut answers = accept_together(pool, window, &all).await;
+    let mut answers = accept_together(pool, limits, &all).await;
     if answers.as_ref().is_err_and(partitions::is_missing) {
         let ids: Vec<_> = all.iter().map(|submission| submission.id.as_uuid()).collect();
         if partitions::ensure_of(pool, &ids).await {
-            answers = accept_together(pool, window, &all).await;
+            answers = accept_together(pool, limits, &all).await;
         }
     }
     match answers {
@@ -49,7 +63,7 @@ pub(in crate::postgres) async fn accept(
         Err(error) if is_lock_timeout(&error) => {
             let mut answers = Vec::with_capacity(all.len());
             for one in all {
-                answers.push(accept_alone(pool, window, one).await?);
+                answers.push(accept_alone(pool, limits, one).await?);
             }
             Ok(answers)
         }
@@ -59,10 +73,10 @@ pub(in crate::postgres) async fn accept(
 
 async fn accept_alone(
     pool: &Pool,
-    window: Duration,
+    limits: KeyLimits,
     submission: &NewSubmission,
 ) -> Result<Acceptance, StoreError> {
-    match accept_together(pool, window, &[submission]).await {
+    match accept_together(pool, limits, &[submission]).await {
         Ok(mut answers) => Ok(answers.pop().unwrap_or(Acceptance::KeyInProgress)),
         Err(error) if is_lock_timeout(&error) && submission.idempotency_key.is_some() => {
             Ok(Acceptance::KeyInProgress)
@@ -77,11 +91,12 @@ pub(super) fn is_lock_timeout(error: &sqlx::Error) -> bool {
 
 async fn accept_together(
     pool: &Pool,
-    window: Duration,
+    limits: KeyLimits,
     submissions: &[&NewSubmission],
 ) -> Result<Vec<Acceptance>, sqlx::Error> {
     let mut answers: Vec<Option<Acceptance>> = vec![None; submissions.len()];
     let mut open: Vec<usize> = (0..submissions.len()).collect();
+    let wait = limits.lock_timeout();
     for _ in 0..ROUNDS {
         if open.is_empty() {
             break;
@@ -89,7 +104,7 @@ async fn accept_together(
         let batch: Vec<&NewSubmission> =
             open.iter().filter_map(|index| submissions.get(*index).copied()).collect();
         let stored =
-            after_conflict(|| insert_new::insert_new(pool, Some(LOCK_TIMEOUT), window, &batch))
+            after_conflict(|| insert_new::insert_new(pool, Some(&wait), limits.window, &batch))
                 .await?;
         let mut losers = Vec::new();
         for ((index, submission), inserted) in open.iter().zip(&batch).zip(stored) {

@@ -8,8 +8,6 @@
 
 mod copy;
 
-use std::time::Duration;
-
 use domain::id::{EndpointKey, SubmissionId};
 use uuid::Uuid;
 
@@ -17,7 +15,7 @@ use crate::postgres::pool::Pool;
 
 use self::copy::Copied;
 use super::accept::read_winners::Winner;
-use super::accept::{forget_expired_keys, is_lock_timeout, read_winners};
+use super::accept::{KeyLimits, forget_expired_keys, is_lock_timeout, read_winners};
 use crate::StoreError;
 use crate::postgres::errors::store_error;
 use crate::postgres::retry::after_conflict;
@@ -29,14 +27,14 @@ const ROUNDS: u32 = 3;
 
 pub(in crate::postgres) async fn resend(
     pool: &Pool,
-    window: Duration,
+    limits: KeyLimits,
     resend: &NewResend,
 ) -> Result<Resend, StoreError> {
-    let mut answer = try_resend(pool, window, resend).await;
+    let mut answer = try_resend(pool, limits, resend).await;
     if answer.as_ref().is_err_and(partitions::is_missing)
         && partitions::ensure_of(pool, &[resend.id.as_uuid()]).await
     {
-        answer = try_resend(pool, window, resend).await;
+        answer = try_resend(pool, limits, resend).await;
     }
     answer.or_else(|error| match resend.idempotency_key {
         Some(_) if is_lock_timeout(&error) => Ok(Resend::KeyInProgress),
@@ -46,7 +44,7 @@ pub(in crate::postgres) async fn resend(
 
 async fn try_resend(
     pool: &Pool,
-    window: Duration,
+    limits: KeyLimits,
     resend: &NewResend,
 ) -> Result<Resend, sqlx::Error> {
     for _ in 0..ROUNDS {
@@ -57,7 +55,7 @@ async fn try_resend(
             resend_of: source.submission,
         };
         let keyed = resend.keyed(source.endpoint, source.submission);
-        match after_conflict(|| copy::copy(pool, window, &keyed, source.submission)).await? {
+        match after_conflict(|| copy::copy(pool, limits, &keyed, source.submission)).await? {
             Copied::Stored { received_at } => {
                 return Ok(Resend::Accepted(resent(Accepted {
                     submission: resend.id,

@@ -4,13 +4,12 @@
 //! The original is locked against an erasure: one that came before leaves nothing to copy, one that
 //! comes later finds the copy made. The payload never leaves the database.
 
-use std::time::Duration;
-
 use domain::id::SubmissionId;
 use domain::submission::IdempotencyKey;
 use time::OffsetDateTime;
 
 use crate::postgres::pool::Pool;
+use crate::postgres::submission::accept::KeyLimits;
 use crate::submission::NewSubmission;
 
 /// What the statement did.
@@ -23,14 +22,14 @@ pub(super) enum Copied {
 /// `keyed` has the new ids, and the key with what it stands for.
 pub(super) async fn copy(
     pool: &Pool,
-    window: Duration,
+    limits: KeyLimits,
     keyed: &NewSubmission,
     original: SubmissionId,
 ) -> Result<Copied, sqlx::Error> {
     let row = sqlx::query!(
         r#"-- postgres::submission::resend::copy
         WITH t AS MATERIALIZED (
-            SELECT set_config('lock_timeout', '250ms', true)
+            SELECT set_config('lock_timeout', $8, true)
         ), o AS MATERIALIZED (
             SELECT s.endpoint, s.webhook_id, s.event_type, s.content_type, s.payload_bytes,
                 s.payload
@@ -72,7 +71,8 @@ pub(super) async fn copy(
         keyed.delivery.as_uuid(),
         keyed.idempotency_key.as_ref().map(IdempotencyKey::as_str),
         keyed.fingerprint.as_bytes().as_slice(),
-        window.as_secs_f64(),
+        limits.window.as_secs_f64(),
+        limits.lock_timeout(),
     )
     .fetch_one(pool)
     .await?;
