@@ -4,10 +4,11 @@
 //! unknown, and unknown fields are refused: a misspelt optional field would otherwise be lost without
 //! a word. All that is wrong is told at once.
 
+mod members;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt;
 
 use actix_web::HttpRequest;
 use domain::destination::DestinationError;
@@ -15,10 +16,10 @@ use domain::endpoint::SettingsError;
 use domain::id::{PublicId, PublicIdError};
 use domain::label::LabelError;
 use domain::signing::{EndpointSecretError, SecretError};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::error::Category;
 
+use self::members::Members;
 use crate::problem::{Code, Extension, FieldError, Problem};
 
 /// Why the value of a field is refused.
@@ -80,7 +81,16 @@ impl Fields {
                 }
             }
         })?;
-        Ok(Self::of_pairs(Code::BodyInvalid, members.0))
+        let mut repeated = Vec::new();
+        let pairs = members.0.into_iter().map(|(name, member)| {
+            repeated.extend(member.repeated.map(|inner| (name.clone(), inner)));
+            (name, member.value)
+        });
+        let mut fields = Self::of_pairs(Code::BodyInvalid, pairs);
+        for (name, inner) in repeated {
+            fields.refuse(name, "field_repeated", format!("has `{inner}` more than once"));
+        }
+        Ok(fields)
     }
 
     fn of_pairs(code: Code, pairs: impl IntoIterator<Item = (String, Value)>) -> Self {
@@ -213,31 +223,6 @@ pub(crate) fn malformed_json(line: usize, column: usize, message: &str) -> Probl
     Problem::new(Code::JsonMalformed)
         .detail(message.to_owned())
         .extended(Extension::Position { line, column })
-}
-
-/// An object's members in order, repeated ones included.
-struct Members(Vec<(String, Value)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
 }
 
 impl Fault for DestinationError {

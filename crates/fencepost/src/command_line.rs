@@ -54,6 +54,8 @@ impl std::fmt::Debug for DatabaseArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use clap::{CommandFactory, FromArgMatches};
     use process::{Sections, config};
 
@@ -91,6 +93,22 @@ mod tests {
             let key = (section.map(str::to_owned), name);
             assert!(named.contains(&key), "{key:?} is missing in fencepost.example.toml");
         }
+    }
+
+    #[test]
+    fn every_variable_of_some_command_is_known_to_all_and_no_other_is() {
+        fn read_by(command: &clap::Command, names: &mut BTreeSet<String>) {
+            let of = |argument: &clap::Arg| Some(argument.get_env()?.to_str()?.to_owned());
+            let ours = |name: &String| name.starts_with("FENCEPOST_");
+            names.extend(command.get_arguments().filter_map(of).filter(ours));
+            for command in command.get_subcommands() {
+                read_by(command, names);
+            }
+        }
+        let mut names = BTreeSet::new();
+        read_by(&CommandLine::command(), &mut names);
+        let known: BTreeSet<_> = config::VARIABLES.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(names, known, "crates/process/src/config/variables.rs");
     }
 
     #[test]

@@ -4,16 +4,19 @@
 //! file are read by the same parser with the same limits, so a setting is added by adding an argument.
 //! The file is TOML. A key is the flag's name with `_` for `-`: at the top for what both processes know, in
 //! `[api]` for the api's, in `[worker]`, without its `worker_`, for the worker's. A process skips the
-//! section of the other, so that one file does for both.
+//! section of the other, so that one file does for both. A variable or a key that is no setting is refused.
 
 mod file;
 mod print;
+mod variables;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, Parser};
+
+pub use self::variables::VARIABLES;
 
 /// Which file is read, and whether the outcome is shown.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -45,6 +48,7 @@ pub enum Sections {
 /// A wrong setting, `--help` and `--print-config` end the process.
 #[must_use]
 pub fn parse<P: Parser>(sections: Sections) -> P {
+    refuse_unknown_variables::<P>();
     let line: Vec<OsString> = std::env::args_os().collect();
     let file = file_of(&line);
     let configured = file::configure(P::command(), file.as_deref(), sections);
@@ -57,6 +61,7 @@ pub fn parse<P: Parser>(sections: Sections) -> P {
 /// The same where only one subcommand takes a file.
 #[must_use]
 pub fn parse_subcommand<P: Parser>(name: &'static str, sections: Sections) -> P {
+    refuse_unknown_variables::<P>();
     let line: Vec<OsString> = std::env::args_os().collect();
     let mut command = P::command();
     let is_named = line.get(1).is_some_and(|word| word == name);
@@ -75,6 +80,14 @@ pub fn parse_subcommand<P: Parser>(name: &'static str, sections: Sections) -> P 
         print_if_asked(named, matches);
     }
     P::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn refuse_unknown_variables<P: Parser>() {
+    let names: Vec<String> =
+        std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    if let Some(why) = variables::refused(names.iter().map(String::as_str)) {
+        refuse(P::command(), why);
+    }
 }
 
 fn refuse(mut command: Command, message: String) -> ! {

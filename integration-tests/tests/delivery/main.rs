@@ -11,6 +11,7 @@ mod lost_database;
 mod outcomes;
 mod pooler;
 mod rate_limits;
+mod secrets;
 mod service;
 mod stopped_worker;
 mod wake_up;

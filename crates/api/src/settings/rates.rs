@@ -1,8 +1,11 @@
 //! How much may come in, as it is written on a command line.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::str::FromStr;
 
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
 use domain::rate_limit::RateLimit;
 use store::sealing::Sealer;
 
@@ -43,7 +46,13 @@ pub struct RateArgs {
     pub trusted_hops: u8,
     /// Keys the digests under which source addresses are counted, at least 16 bytes, the same in every
     /// process. Made from the first sealing key if it is not given.
-    #[arg(long, env = "FENCEPOST_SOURCE_SECRET", hide_env_values = true, value_name = "TEXT")]
+    #[arg(
+        long,
+        env = "FENCEPOST_SOURCE_SECRET",
+        hide_env_values = true,
+        value_name = "TEXT",
+        value_parser = SourceSecretParser
+    )]
     pub source_secret: Option<SourceSecretArg>,
 }
 
@@ -99,11 +108,23 @@ impl fmt::Display for Rate {
 #[derive(Debug, Clone)]
 pub struct SourceSecretArg(SourceSecret);
 
-impl FromStr for SourceSecretArg {
-    type Err = &'static str;
+/// Reads it. What `clap` says of a refused value repeats the value, which is a secret here.
+#[derive(Debug, Clone, Copy)]
+struct SourceSecretParser;
 
-    fn from_str(text: &str) -> Result<Self, &'static str> {
-        SourceSecret::new(text.as_bytes()).map(Self)
+impl TypedValueParser for SourceSecretParser {
+    type Value = SourceSecretArg;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<SourceSecretArg, clap::Error> {
+        SourceSecret::new(value.as_encoded_bytes()).map(SourceSecretArg).map_err(|why| {
+            let message = format!("--source-secret, FENCEPOST_SOURCE_SECRET: {why}");
+            command.clone().error(ErrorKind::InvalidValue, message)
+        })
     }
 }
 
@@ -153,7 +174,9 @@ mod tests {
 
     #[test]
     fn a_short_secret_is_refused_and_no_secret_is_shown() {
-        assert!(Line::try_parse_from(["api", "--source-secret", "15 bytes are le"]).is_err());
+        let short = Line::try_parse_from(["api", "--source-secret", "15 bytes are le"]);
+        let told = short.err().map(|error| error.to_string()).unwrap();
+        assert!(told.contains("at least 16 bytes") && !told.contains("15 bytes are le"), "{told}");
         let given = ["api", "--source-secret", "sixteen bytes ok"];
         let line = Line::try_parse_from(given).unwrap();
         assert!(!format!("{:?}", line.rates).contains("sixteen"));

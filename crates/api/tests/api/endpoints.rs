@@ -139,3 +139,19 @@ async fn an_endpoint_of_another_application_does_not_exist() {
     let found = domain::id::PublicId::parse("orders").unwrap();
     assert_eq!(api.store.find_endpoint(other, &found).await.unwrap(), None);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_stands_twice_inside_a_field_is_refused_and_nothing_is_created() {
+    let api = Api::start().await;
+    for (field, value) in [
+        ("headers", r#"{"x-a":"one","x-a":"two"}"#),
+        ("ingest_rate", r#"{"limit":1,"window":"1s","limit":2}"#),
+    ] {
+        let body = format!(r#"{{"id":"twice","url":"https://example.com/","{field}":{value}}}"#);
+        let request = api.post("/v1/endpoints").header("Content-Type", "application/json");
+        let answer = request.body(body).send().await;
+        assert_eq!(answer.problem(), problem(422, "body_invalid"));
+        assert_eq!(answer.errors(), [(field.to_owned(), "field_repeated".to_owned())]);
+    }
+    assert_eq!(api.get("/v1/endpoints/twice").send().await.status, 404);
+}
