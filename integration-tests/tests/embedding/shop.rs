@@ -41,7 +41,7 @@ impl Shop {
 
     /// With a receiver that nobody asks.
     pub(crate) async fn without_receiver() -> anyhow::Result<Self> {
-        Self::open("http://127.0.0.1:9/").await
+        Self::open("http://127.0.0.1:9999/").await
     }
 
     pub(crate) fn start(&self, arguments: &[&str]) -> anyhow::Result<Child> {
