@@ -26,6 +26,9 @@ pub(crate) enum Command {
     Keys(keys::Args),
     /// Races each guarantee on a scratch database beside the one named.
     Verify(verify::Args),
+    /// A process that `verify` races against others of its kind.
+    #[command(hide = true, name = proof::contestant::ARGUMENT)]
+    Contestant,
 }
 
 /// Where all state is kept when nothing else is said.

@@ -50,5 +50,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(&args).await,
         Command::Keys(args) => keys::run(args).await,
         Command::Verify(args) => verify::run(args).await,
+        Command::Contestant => verify::contest().await,
     }
 }

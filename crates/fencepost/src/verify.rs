@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use proof::Scratch;
 use proof::verify::{Name, Plan};
@@ -59,6 +59,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         rounds: args.rounds,
         concurrency: args.concurrency.into(),
         control: !args.no_control,
+        program: std::env::current_exe().context("where is this program?")?,
     };
     let stop = process::stop_on_signal()?;
     let lent = args.scratch_url.as_ref().map(|url| url.0.as_str());
@@ -78,8 +79,16 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let report = report?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
+        // Beside the object and not in it, so that it stays one.
+        report.checks.iter().for_each(|check| eprintln!("{}", check.line()));
     } else {
         print!("{report}");
     }
     Ok(if report.holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a contestant's process does.
+pub(crate) async fn contest() -> anyhow::Result<ExitCode> {
+    proof::contestant::run().await?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,10 @@ use sqlx::query::Query;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, Postgres, Row as _, Sqlite};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection, Postgres, Row as _, Sqlite,
+    SqliteConnection,
+};
 use store::{Backend, sqlite};
 use uuid::Uuid;
 
@@ -39,7 +42,6 @@ pub(crate) enum Connection {
 
 /// What a statement is given.
 #[derive(Debug, Clone, Copy)]
-#[expect(dead_code, reason = "the checks to come give texts and numbers too")]
 pub(crate) enum Value<'a> {
     Uuid(Uuid),
     Text(&'a str),
@@ -54,8 +56,10 @@ pub(crate) enum Row {
 }
 
 impl Connections {
-    /// Up to so many connections, made when they are wanted.
-    pub(crate) fn open(url: &str, connections_max: u32) -> anyhow::Result<Self> {
+    /// Up to so many connections, made when they are wanted. `busy` is how long one waits for the lock
+    /// of an SQLite file by itself.
+    pub(crate) fn open(url: &str, connections_max: usize, busy: Duration) -> anyhow::Result<Self> {
+        let connections_max = u32::try_from(connections_max)?;
         Ok(match Backend::of_url(url)? {
             Backend::Postgres => {
                 let options: PgConnectOptions =
@@ -76,7 +80,7 @@ impl Connections {
                     .filename(sqlite::path_of_url(url)?)
                     .journal_mode(SqliteJournalMode::Wal)
                     .synchronous(SqliteSynchronous::Full)
-                    .busy_timeout(PATIENCE)
+                    .busy_timeout(busy)
                     .disable_statement_logging();
                 let pool = SqlitePoolOptions::new()
                     .max_connections(connections_max)
@@ -125,14 +129,8 @@ impl Connection {
     /// Runs a statement, and answers how many rows it changed.
     pub(crate) async fn run(&mut self, text: &str, values: &[Value<'_>]) -> sqlx::Result<u64> {
         match self {
-            Self::Postgres(connection) => {
-                let query: Query<'_, Postgres, PgArguments> = bound!(of_postgres(text), values);
-                Ok(connection.execute(query).await?.rows_affected())
-            }
-            Self::Sqlite(connection) => {
-                let query: Query<'_, Sqlite, SqliteArguments> = bound!(of_sqlite(text), values);
-                Ok(connection.execute(query).await?.rows_affected())
-            }
+            Self::Postgres(connection) => run_on_postgres(connection, text, values).await,
+            Self::Sqlite(connection) => run_on_sqlite(connection, text, values).await,
         }
     }
 
@@ -187,9 +185,28 @@ impl Row {
     }
 }
 
+pub(crate) async fn run_on_postgres(
+    connection: &mut PgConnection,
+    text: &str,
+    values: &[Value<'_>],
+) -> sqlx::Result<u64> {
+    let query: Query<'_, Postgres, PgArguments> = bound!(of_postgres(text), values);
+    Ok(connection.execute(query).await?.rows_affected())
+}
+
+pub(crate) async fn run_on_sqlite(
+    connection: &mut SqliteConnection,
+    text: &str,
+    values: &[Value<'_>],
+) -> sqlx::Result<u64> {
+    let query: Query<'_, Sqlite, SqliteArguments> = bound!(of_sqlite(text), values);
+    Ok(connection.execute(query).await?.rows_affected())
+}
+
 fn of_postgres(text: &str) -> String {
     text.replace("{now}", "statement_timestamp()")
         .replace("{five_minutes}", "interval '5 minutes'")
+        .replace("{uuid}", "uuid")
         .replace("{}", "fencepost.")
 }
 
@@ -197,5 +214,6 @@ fn of_postgres(text: &str) -> String {
 fn of_sqlite(text: &str) -> String {
     text.replace("{now}", "(CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000)")
         .replace("{five_minutes}", "300000000")
+        .replace("{uuid}", "blob")
         .replace("{}", "")
 }

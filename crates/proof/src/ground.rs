@@ -1,10 +1,11 @@
 //! Where the checks meet: a scratch database, stores on it with connections of their own, and what each
 //! check arranges.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use bytes::Bytes;
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::destination::{AddressPolicy, DestinationUrl};
@@ -17,9 +18,9 @@ use store::endpoint::{Endpoint, EndpointCreation, NewEndpoint};
 use store::sealing::{Sealer, SealingKey};
 use store::submission::{Acceptance, NewSubmission};
 use store::{Store, StoreError, StoreOptions};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
-use crate::connections::Connections;
+use crate::connections::{Connection, Connections, Value};
 
 /// Nothing is ever sent there.
 pub(crate) const URL: &str = "https://receiver.example.com/hook";
@@ -36,43 +37,74 @@ const WAIT_MAX: Duration = Duration::from_millis(40);
 #[derive(Debug)]
 pub(crate) struct Ground {
     url: String,
+    crowd: Crowd,
+    program: PathBuf,
     sealer: Sealer,
-    contestants: usize,
+    arranging: OnceCell<Arc<dyn Store>>,
     /// Opened when they are wanted first, and kept until they are released.
     stores: Mutex<Vec<Arc<dyn Store>>>,
 }
 
+/// How many race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Crowd {
+    /// As many as were asked for.
+    pub(crate) asked: usize,
+    /// As many as can have a store of their own.
+    pub(crate) stores: usize,
+    /// As many as can have a plain connection of their own, while no stores are open.
+    pub(crate) connections: usize,
+}
+
 impl Ground {
-    /// `contestants` at once, each on connections of its own.
-    pub(crate) fn new(url: &str, contestants: usize) -> anyhow::Result<Self> {
-        let sealer = Sealer::new(SealingKey::generate()?, Vec::new());
-        let stores = Mutex::default();
-        Ok(Self { url: url.to_owned(), sealer, contestants, stores })
+    /// `program` is what a contestant in a process of its own is started from.
+    pub(crate) fn new(url: &str, crowd: Crowd, program: &Path) -> anyhow::Result<Self> {
+        Ok(Self {
+            url: url.to_owned(),
+            crowd,
+            program: program.to_owned(),
+            sealer: Sealer::new(SealingKey::generate()?, Vec::new()),
+            arranging: OnceCell::new(),
+            stores: Mutex::default(),
+        })
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    pub(crate) fn crowd(&self) -> Crowd {
+        self.crowd
+    }
+
+    /// How many race, each on connections of its own.
     pub(crate) fn contestants(&self) -> usize {
-        self.contestants
+        self.crowd.stores
     }
 
     /// A store for each contestant, with connections of its own that are open.
     pub(crate) async fn stores(&self) -> anyhow::Result<Vec<Arc<dyn Store>>> {
         let mut stores = self.stores.lock().await;
-        while stores.len() < self.contestants {
-            let mut options = StoreOptions::new(self.sealer.clone());
-            options.general_connections = 1;
-            options.dispatch_connections = 1;
-            options.acquire_timeout = ACQUIRE;
-            let store = store::open(&self.url, options).await?;
-            store.check().await?;
-            store.find_due_endpoints(DueQuery { after: None, limit: 1, sweep: false }).await?;
-            stores.push(store);
+        while stores.len() < self.crowd.stores {
+            stores.push(self.open().await?);
         }
         Ok(stores.clone())
     }
 
     /// The store that arranges a round and looks at what it left.
     pub(crate) async fn store(&self) -> anyhow::Result<Arc<dyn Store>> {
-        self.stores().await?.first().cloned().context("no contestant was asked for")
+        Ok(Arc::clone(self.arranging.get_or_try_init(|| self.open()).await?))
+    }
+
+    async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+        let store = store::open(&self.url, options(self.sealer.clone())).await?;
+        store.check().await?;
+        store.find_due_endpoints(DueQuery { after: None, limit: 1, sweep: false }).await?;
+        Ok(store)
     }
 
     /// Closes the contestants' connections, so that others can have their places.
@@ -80,10 +112,9 @@ impl Ground {
         self.stores.lock().await.clear();
     }
 
-    /// Up to so many plain connections.
+    /// Plain connections, one for each contestant at most.
     pub(crate) fn connections(&self) -> anyhow::Result<Connections> {
-        let connections_max = u32::try_from(self.contestants).unwrap_or(u32::MAX);
-        Connections::open(&self.url, connections_max)
+        Connections::open(&self.url, self.crowd.connections, ACQUIRE)
     }
 
     pub(crate) async fn endpoint(&self) -> anyhow::Result<Endpoint> {
@@ -125,6 +156,15 @@ impl Ground {
     }
 }
 
+/// One connection for claim and record, one for the rest.
+pub(crate) fn options(sealer: Sealer) -> StoreOptions {
+    let mut options = StoreOptions::new(sealer);
+    options.general_connections = 1;
+    options.dispatch_connections = 1;
+    options.acquire_timeout = ACQUIRE;
+    options
+}
+
 pub(crate) fn submission(
     endpoint: EndpointKey,
     key: Option<&str>,
@@ -152,6 +192,22 @@ pub(crate) async fn claim(
         sweep: true,
     };
     Ok((token, patiently(|| store.claim_due(&request)).await?))
+}
+
+/// Ages the leases of an endpoint, so that they are over.
+pub(crate) async fn end_leases(
+    connection: &mut Connection,
+    endpoint: EndpointKey,
+) -> anyhow::Result<()> {
+    connection
+        .run(
+            "-- proof::ground::end_leases
+            UPDATE {}deliveries SET claim_expires_at = claim_expires_at - {five_minutes}
+            WHERE endpoint = $1 AND state = 2",
+            &[Value::Uuid(endpoint.as_uuid())],
+        )
+        .await?;
+    Ok(())
 }
 
 /// Asks again where the database had too many other writers, as every caller of a store has to.

@@ -10,8 +10,10 @@
 
 mod barrier;
 mod connections;
+pub mod contestant;
 mod ground;
 mod scratch;
+mod transaction;
 pub mod verify;
 
 pub use scratch::Scratch;

@@ -9,9 +9,16 @@
 
 mod check;
 mod claim;
+mod endpoint_update;
+mod fence;
+mod idempotency;
+mod inbox;
+mod rate_limit;
+mod replay;
 mod report;
 mod surroundings;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -29,14 +36,32 @@ const ROUND_MAX: Duration = Duration::from_mins(2);
 /// What can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Name {
-    /// G1: workers partition what is due.
+    /// G1: workers partition what is due, and take over what expired.
     Claim,
+    /// G2 and G3: a worker that lost its claim changes nothing, and leaves history.
+    Fence,
+    /// G4: one submission a key.
+    Idempotency,
+    /// G5: one replay of a failed delivery.
+    Replay,
+    /// G6: a budget that all processes share.
+    RateLimit,
+    /// G7: changes of an endpoint, one after the other.
+    EndpointUpdate,
+    /// G9: one effect an inbound event.
+    Inbox,
 }
 
 impl Name {
     fn check(self) -> Box<dyn Check> {
         match self {
             Self::Claim => Box::new(claim::Claim),
+            Self::Fence => Box::new(fence::Fence),
+            Self::Idempotency => Box::new(idempotency::Idempotency),
+            Self::Replay => Box::new(replay::ReplayOnce),
+            Self::RateLimit => Box::new(rate_limit::RateLimits::default()),
+            Self::EndpointUpdate => Box::new(endpoint_update::EndpointUpdates),
+            Self::Inbox => Box::new(inbox::Inbox::default()),
         }
     }
 }
@@ -52,6 +77,9 @@ pub struct Plan {
     pub concurrency: usize,
     /// Whether the negative controls are run too.
     pub control: bool,
+    /// The program that runs [`contestant::run`](crate::contestant::run) when it is given the argument
+    /// [`contestant::ARGUMENT`](crate::contestant::ARGUMENT).
+    pub program: PathBuf,
 }
 
 /// Proves what `plan` names on a scratch database. `told` learns of each check before it runs.
@@ -66,7 +94,7 @@ pub async fn verify(
     let surroundings = Surroundings::look(scratch, plan.concurrency)
         .await
         .context("the scratch database cannot be examined")?;
-    let ground = Ground::new(scratch.url(), surroundings.contestants)?;
+    let ground = Ground::new(scratch.url(), surroundings.crowd, &plan.program)?;
     let mut checks = Vec::new();
     for name in &plan.checks {
         let mut check = name.check();

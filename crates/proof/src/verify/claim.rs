@@ -9,7 +9,7 @@ use domain::id::DeliveryId;
 use super::check::{Check, Round};
 use crate::barrier::{Rendezvous, race};
 use crate::connections::{Connection, Value};
-use crate::ground::{Ground, claim};
+use crate::ground::{Ground, claim, end_leases};
 
 /// How many deliveries are due for each contestant.
 const EACH: usize = 4;
@@ -42,7 +42,7 @@ impl Check for Claim {
         let owed = ground.submit(&endpoint, EACH * ground.contestants()).await?;
         let fresh = claim_all(ground, &endpoint, ClaimKind::Fresh).await?;
         let mut connection = ground.connections()?.get().await?;
-        end_leases(&mut connection, endpoint.key.as_uuid()).await?;
+        end_leases(&mut connection, endpoint.key).await?;
         let reclaimed = claim_all(ground, &endpoint, ClaimKind::Reclaimed).await?;
         Ok(judge(&owed, &[&fresh, &reclaimed]))
     }
@@ -109,18 +109,6 @@ fn judge(owed: &[DeliveryId], passes: &[&Vec<DeliveryId>]) -> Round {
         more += times.values().filter(|times| **times > 1).count();
     }
     Round::of(tell(owed.len() * passes.len(), 0, 0), tell(once, missed, more))
-}
-
-async fn end_leases(connection: &mut Connection, endpoint: uuid::Uuid) -> anyhow::Result<()> {
-    connection
-        .run(
-            "-- proof::verify::claim::end_leases
-            UPDATE {}deliveries SET claim_expires_at = claim_expires_at - {five_minutes}
-            WHERE endpoint = $1 AND state = 2",
-            &[Value::Uuid(endpoint)],
-        )
-        .await?;
-    Ok(())
 }
 
 async fn read_due(connection: &mut Connection, endpoint: uuid::Uuid) -> anyhow::Result<DeliveryId> {

@@ -121,6 +121,13 @@ impl CheckReport {
         }
         self
     }
+
+    /// The last word in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let word = if self.verdict == Verdict::Holds { "PASS" } else { "FAIL" };
+        format!("{}: {}: {word}", self.name, self.observed)
+    }
 }
 
 /// All checks, and where they ran.
@@ -165,6 +172,9 @@ impl fmt::Display for Report {
             table.add_row(cells.into_iter().chain([check.verdict.as_str()]));
         }
         writeln!(f, "{table}")?;
+        for check in self.checks.iter().filter(|check| !check.fields.is_empty()) {
+            writeln!(f, "{}", check.line())?;
+        }
         let held = self.checks.iter().filter(|it| it.verdict == Verdict::Holds).count();
         write!(f, "{held} of {} hold", self.checks.len())?;
         let unseen = |it: &&CheckReport| it.control.as_ref().is_some_and(|it| !it.violated);
@@ -255,7 +265,7 @@ mod tests {
             version: String::new(),
             isolation: String::new(),
             warnings: Vec::new(),
-            contestants: 2,
+            crowd: crate::ground::Crowd { asked: 2, stores: 2, connections: 2 },
         };
         let holding = || CheckReport { verdict: Verdict::Holds, ..started() };
         assert!(Report::new(surroundings(), vec![holding()]).holds);

@@ -1,10 +1,13 @@
 //! What kind of database it is, and what about it may surprise whoever relies on it.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use store::Backend;
 
 use crate::Scratch;
 use crate::connections::{Connection, Connections};
+use crate::ground::Crowd;
 
 /// Places that are left to whoever arranges and looks.
 const SPARE: i64 = 6;
@@ -18,13 +21,12 @@ pub(super) struct Surroundings {
     pub(super) version: String,
     pub(super) isolation: String,
     pub(super) warnings: Vec<String>,
-    /// How many contestants there are connections for: as many as asked for, or fewer.
-    pub(super) contestants: usize,
+    pub(super) crowd: Crowd,
 }
 
 impl Surroundings {
     pub(super) async fn look(scratch: &Scratch, concurrency: usize) -> anyhow::Result<Self> {
-        let connections = Connections::open(scratch.url(), 2)?;
+        let connections = Connections::open(scratch.url(), 2, Duration::ZERO)?;
         let mut connection = connections.get().await?;
         let seen = match scratch.backend() {
             Backend::Sqlite => of_sqlite(&mut connection, concurrency).await,
@@ -33,6 +35,14 @@ impl Surroundings {
         drop(connection);
         connections.close().await;
         seen
+    }
+}
+
+impl Crowd {
+    /// As many of those asked for as there are connections for.
+    fn fitting(asked: usize, free: i64) -> Self {
+        let of = |connections: i64| usize::try_from(connections).unwrap_or(0).min(asked);
+        Self { asked, stores: of(free / PER_CONTESTANT), connections: of(free) }
     }
 }
 
@@ -52,7 +62,7 @@ async fn of_sqlite(
         version: version.text("version")?,
         isolation: "serializable: one writer at a time".to_owned(),
         warnings: Vec::new(),
-        contestants: concurrency,
+        crowd: Crowd { asked: concurrency, stores: concurrency, connections: concurrency },
     })
 }
 
@@ -74,13 +84,14 @@ async fn of_postgres(
         )
         .await?;
     let mut warnings = Vec::new();
-    let fit = usize::try_from((server.integer("free")? - SPARE) / PER_CONTESTANT).unwrap_or(0);
-    let contestants = concurrency.min(fit);
-    anyhow::ensure!(contestants >= 2, "the server has no connections left for a race");
-    if contestants < concurrency {
+    let free = server.integer("free")? - SPARE;
+    let crowd = Crowd::fitting(concurrency, free);
+    anyhow::ensure!(crowd.stores >= 2, "the server has no connections left for a race");
+    if crowd.stores < concurrency {
         warnings.push(format!(
-            "too few connections: {contestants} of the {concurrency} contestants asked for race \
-             at once; raise max_connections"
+            "too few connections for what was asked: of {concurrency} contestants {} race at once, \
+             and copies of an event share {}; raise max_connections",
+            crowd.stores, crowd.connections
         ));
     }
     Ok(Surroundings {
@@ -88,6 +99,20 @@ async fn of_postgres(
         version: server.text("version")?,
         isolation: server.text("isolation").context("its isolation")?,
         warnings,
-        contestants,
+        crowd,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_race_than_there_are_connections_for() {
+        let crowd = |asked, stores, connections| Crowd { asked, stores, connections };
+        assert_eq!(Crowd::fitting(20, 40), crowd(20, 20, 20));
+        assert_eq!(Crowd::fitting(20, 39), crowd(20, 19, 20));
+        assert_eq!(Crowd::fitting(100, 90), crowd(100, 45, 90));
+        assert_eq!(Crowd::fitting(20, -1), crowd(20, 0, 0));
+    }
 }
