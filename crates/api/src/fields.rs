@@ -192,6 +192,11 @@ impl Fields {
         }
     }
 
+    /// Whether something is wrong with that field.
+    pub(crate) fn is_refused(&self, name: &str) -> bool {
+        self.errors.iter().any(|error| error.field == name)
+    }
+
     /// Notes what is wrong with a field.
     pub(crate) fn refuse(
         &mut self,

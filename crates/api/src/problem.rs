@@ -93,9 +93,10 @@ impl Problem {
                 WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer error=\"invalid_token\""),
             ),
-            Code::IdempotencyKeyInProgress | Code::DatabaseUnavailable | Code::Overloaded => {
-                problem.header(RETRY_AFTER, HeaderValue::from_static("1"))
-            }
+            Code::IdempotencyKeyInProgress
+            | Code::EventInProgress
+            | Code::DatabaseUnavailable
+            | Code::Overloaded => problem.header(RETRY_AFTER, HeaderValue::from_static("1")),
             _ => problem,
         }
     }

@@ -12,8 +12,10 @@ mod docs;
 mod document;
 mod endpoint;
 mod form;
+mod inbound;
 mod livez;
 mod readyz;
+mod source;
 mod submission;
 mod table;
 
@@ -78,6 +80,8 @@ fn calls() -> Vec<Call> {
         ("deliveries", delivery::calls()),
         ("endpoints", endpoint::calls()),
         ("forms", form::calls()),
+        ("inbound", inbound::calls()),
+        ("sources", source::calls()),
         ("submissions", submission::calls()),
     ] {
         calls.extend(more.into_iter().map(|call| call.tagged(tag)));

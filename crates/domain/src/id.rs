@@ -84,6 +84,10 @@ uuid_id! {
     ApplicationKey
 }
 uuid_id! {
+    /// The internal identity of a source.
+    SourceKey
+}
+uuid_id! {
     /// Which claim of a delivery this is. A result counts only under the token that the row carries.
     ClaimToken
 }
@@ -146,6 +150,12 @@ impl PublicId {
     #[must_use]
     pub fn of_endpoint(key: EndpointKey) -> Self {
         Self(format!("ep_{key}"))
+    }
+
+    /// The id of a source whose owner chose none: `src_` and the source's UUID.
+    #[must_use]
+    pub fn of_source(key: SourceKey) -> Self {
+        Self(format!("src_{key}"))
     }
 
     /// The text.

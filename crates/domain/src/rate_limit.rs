@@ -40,6 +40,9 @@ impl RateLimit {
     /// What one source address may send by default: 6,000 per 60 s.
     pub const SOURCE_DEFAULT: Self = Self { units: 6_000, window: Duration::from_secs(60) };
 
+    /// How many refused requests of one source are noted: 60 per 60 s.
+    pub const REFUSALS: Self = Self { units: 60, window: Duration::from_secs(60) };
+
     /// So many units per window.
     pub fn new(units: u32, window: Duration) -> Result<Self, RateLimitError> {
         if !(1..=RATE_UNITS_MAX).contains(&units) {

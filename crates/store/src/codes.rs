@@ -163,6 +163,7 @@ pub fn of_limiter(limiter: Limiter) -> i16 {
         Limiter::Source => 1,
         Limiter::Endpoint => 2,
         Limiter::Key => 3,
+        Limiter::Refusals => 4,
     }
 }
 

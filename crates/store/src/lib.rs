@@ -26,6 +26,7 @@ pub mod receipt;
 pub mod sealed_headers;
 pub mod sealing;
 pub mod secret;
+pub mod source;
 mod store;
 pub mod submission;
 pub mod wake_up;
@@ -42,4 +43,4 @@ pub use options::StoreOptions;
 pub use store::{CreatedWindow, Page, Store};
 
 /// The version of the schema that this build was written for: the number of its newest migration.
-pub const SCHEMA_VERSION: i32 = 9;
+pub const SCHEMA_VERSION: i32 = 10;

@@ -3,7 +3,7 @@
 //! The domain makes ids from a millisecond and ten random bytes; this is the edge that supplies both.
 //! The process's clock decides only in which day's partition a row lies, never what is due.
 
-use domain::id::{ApplicationKey, ClaimToken, EndpointKey, uuid_v7};
+use domain::id::{ApplicationKey, ClaimToken, EndpointKey, SourceKey, uuid_v7};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -43,6 +43,12 @@ pub fn endpoint_key() -> EndpointKey {
 #[must_use]
 pub fn application_key() -> ApplicationKey {
     ApplicationKey::from_uuid(uuid_now())
+}
+
+/// A new source's key.
+#[must_use]
+pub fn source_key() -> SourceKey {
+    SourceKey::from_uuid(uuid_now())
 }
 
 /// A token for one claim.

@@ -19,6 +19,7 @@ mod rate_limit;
 mod receipt;
 mod retry;
 mod schema;
+mod source;
 mod submission;
 mod undropped;
 mod wake_up;

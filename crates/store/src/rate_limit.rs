@@ -14,6 +14,8 @@ pub enum Limiter {
     Endpoint,
     /// An API key's submissions.
     Key,
+    /// Requests of a source of webhooks that could not be verified.
+    Refusals,
 }
 
 impl Limiter {
@@ -24,6 +26,7 @@ impl Limiter {
             Self::Source => "source",
             Self::Endpoint => "endpoint",
             Self::Key => "key",
+            Self::Refusals => "refusals",
         }
     }
 }

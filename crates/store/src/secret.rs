@@ -1,7 +1,9 @@
 //! Secrets of endpoints: sealed, rotated, and sealed again under another key.
 
+use std::fmt;
+
 use domain::endpoint::SigningSchemes;
-use domain::id::EndpointKey;
+use domain::id::{EndpointKey, SourceKey};
 use domain::signing::{
     Ed25519SecretKey, EndpointSecret, Overlap, RotationRefused, SEED_BYTES, Scheme, SigningSecret,
 };
@@ -92,11 +94,29 @@ impl Resealing {
     }
 }
 
+/// Who has sealed secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// An endpoint.
+    Endpoint(EndpointKey),
+    /// A source of webhooks.
+    Source(SourceKey),
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Endpoint(key) => write!(f, "endpoint {key}"),
+            Self::Source(key) => write!(f, "source {key}"),
+        }
+    }
+}
+
 /// What cannot be sealed again, since it cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unopened {
     /// Whose it is.
-    pub endpoint: EndpointKey,
+    pub owner: Owner,
     /// The secret's id; none if it is the endpoint's headers.
     pub secret: Option<Uuid>,
     /// Why.
@@ -164,7 +184,7 @@ impl StoredSecret {
     ) -> Result<Sealed, Unopened> {
         let row = secret_row(endpoint, self.id);
         sealer.reseal(&self.sealed, &row).map_err(|error| Unopened {
-            endpoint,
+            owner: Owner::Endpoint(endpoint),
             secret: Some(self.id),
             why: error.to_string(),
         })

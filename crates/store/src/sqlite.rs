@@ -23,6 +23,7 @@ mod rate_limit;
 mod receipt;
 mod schema;
 mod server_lock;
+mod source;
 mod submission;
 mod wake_up;
 mod writer;

@@ -21,6 +21,7 @@ use crate::error::StoreError;
 use crate::maintenance::Maintenance;
 use crate::rate_limit::{Reservation, Reserved};
 use crate::secret::{NewRotation, Resealing, Rotation};
+use crate::source::Sources;
 use crate::submission::{
     Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
 };
@@ -74,7 +75,7 @@ impl CreatedWindow {
 /// Each call is one transaction. No call holds a lock or a connection when it returns. A future that
 /// is dropped leaves no transaction open.
 #[async_trait]
-pub trait Store: Maintenance + std::fmt::Debug + Send + Sync + 'static {
+pub trait Store: Maintenance + Sources + std::fmt::Debug + Send + Sync + 'static {
     /// How many writers the database lets work at once.
     fn writers_max(&self) -> usize {
         usize::MAX

@@ -5,6 +5,7 @@ mod gone;
 mod group_commit;
 mod history;
 mod idempotency;
+mod inbound;
 mod killed_worker;
 mod lapses;
 mod lost_database;

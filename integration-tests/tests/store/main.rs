@@ -48,3 +48,4 @@ mod replay;
 mod resend;
 mod schema;
 mod secrets;
+mod sources;

@@ -13,7 +13,7 @@ use domain::signing::{
 use integration_tests::race::race;
 use store::endpoint::{Endpoint, EndpointCreation};
 use store::sealing::{Sealer, SealingKey};
-use store::secret::{NewRotation, Rotated, Rotation, generate_ed25519, generate_secret};
+use store::secret::{NewRotation, Owner, Rotated, Rotation, generate_ed25519, generate_secret};
 use store::{Store, StoreOptions};
 
 use crate::fixture::{Fixture, new_endpoint};
@@ -266,7 +266,7 @@ async fn what_no_key_opens_stays_as_it_was_and_is_named(db: Fixture) -> anyhow::
     let batch = store.reseal_secrets(None, 100).await?;
     assert_eq!((batch.resealed, batch.unopened.len()), (2, 2));
     for unopened in &batch.unopened {
-        assert_eq!(unopened.endpoint, unreadable.key);
+        assert_eq!(unopened.owner, Owner::Endpoint(unreadable.key));
         assert!(unopened.why.contains(a.id()), "{}", unopened.why);
     }
     assert_eq!(live(&lost, &unreadable).await?, [[7; 24]]);

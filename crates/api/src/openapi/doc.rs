@@ -264,6 +264,7 @@ type PathParameter = (&'static str, &'static str, fn() -> ObjectBuilder, Code);
 const PATH_PARAMETERS: &[PathParameter] = &[
     ("application_id", "The id of an application.", any_text, Code::EndpointNotFound),
     ("endpoint_id", "The id of an endpoint.", any_text, Code::EndpointNotFound),
+    ("source_id", "The id of a source.", any_text, Code::SourceNotFound),
     ("submission_id", "The id of a submission.", uuid, Code::SubmissionNotFound),
     ("delivery_id", "The id of a delivery.", uuid, Code::DeliveryNotFound),
     ("key_id", "The id of a key, not the key itself.", uuid, Code::KeyNotFound),

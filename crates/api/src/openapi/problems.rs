@@ -74,7 +74,9 @@ fn response(status: u16, codes: &[Code]) -> Response {
         (name.to_owned(), header.build())
     };
     let header = match status {
-        401 => Some(header("WWW-Authenticate", "`Bearer`.")),
+        401 => {
+            Some(header("WWW-Authenticate", "`Bearer`, or `Basic` of a source that asks for it."))
+        }
         429 | 503 => Some(header("Retry-After", "After how many seconds to come back.")),
         409 if codes.contains(&Code::IdempotencyKeyInProgress) => {
             Some(header("Retry-After", "After how many seconds to come back, if that helps."))

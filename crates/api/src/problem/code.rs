@@ -74,6 +74,12 @@ codes! {
     TooManyLiveSecrets, "too_many_live_secrets", CONFLICT, "ten secrets are live: wait until one ends, or rotate with an `overlap` of `0s`";
     EndpointDisabled, "endpoint_disabled", CONFLICT, "the endpoint is disabled";
 
+    // Sources.
+    SourceNotFound, "source_not_found", NOT_FOUND, "no source has this id";
+    SourceIdTaken, "source_id_taken", CONFLICT, "a source has, or once had, this id";
+    SignatureInvalid, "signature_invalid", UNAUTHORIZED, "the request does not prove that it comes from this source";
+    EventInProgress, "event_in_progress", SERVICE_UNAVAILABLE, "another copy of this event is being stored, send it again";
+
     // Submissions.
     SubmissionNotFound, "submission_not_found", NOT_FOUND, "no submission has this id";
     IdempotencyKeyInvalid, "idempotency_key_invalid", BAD_REQUEST, "`Idempotency-Key` breaks a rule, see `errors`";

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use actix_web::HttpRequest;
+use domain::id::{EndpointKey, SourceKey};
 use domain::rate_limit::RateLimit;
 use store::endpoint::Endpoint;
 use store::rate_limit::Limiter;
@@ -37,8 +38,21 @@ impl State {
 
     /// Spends from the budget of the endpoint.
     pub(super) async fn spend_of_endpoint(&self, endpoint: &Endpoint) -> Result<(), Problem> {
-        let limit = endpoint.settings.ingest_rate();
-        self.spend(Limiter::Endpoint, endpoint.key.to_string(), limit).await
+        self.spend_of_destination(endpoint.key, endpoint.settings.ingest_rate()).await
+    }
+
+    /// The same for an endpoint of which no more is known.
+    pub(super) async fn spend_of_destination(
+        &self,
+        endpoint: EndpointKey,
+        limit: RateLimit,
+    ) -> Result<(), Problem> {
+        self.spend(Limiter::Endpoint, endpoint.to_string(), limit).await
+    }
+
+    /// Spends from the budget of requests that a source is refused: each of them is noted.
+    pub(super) async fn spend_of_refusals(&self, source: SourceKey) -> Result<(), Problem> {
+        self.spend(Limiter::Refusals, source.to_string(), RateLimit::REFUSALS).await
     }
 
     async fn spend(

@@ -7,7 +7,7 @@ mod fields;
 mod get;
 mod list;
 mod pause;
-mod rotate;
+pub(super) mod rotate;
 mod update;
 
 use std::collections::BTreeMap;

@@ -7,26 +7,31 @@ use store::api_key::Role;
 use crate::harness::{Api, Request, create_application, create_key, problem};
 
 /// What anyone may call. Opening a call is a decision, so it is made here as well.
-const OPEN: [(&str, &str); 6] = [
+const OPEN: [(&str, &str); 10] = [
     ("GET", "/livez"),
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
     ("GET", "/docs/{file}"),
     ("POST", "/f/{endpoint_id}"),
     ("POST", "/f/{application_id}/{endpoint_id}"),
+    ("GET", "/in/{source_id}"),
+    ("POST", "/in/{source_id}"),
+    ("GET", "/in/{application_id}/{source_id}"),
+    ("POST", "/in/{application_id}/{source_id}"),
 ];
 
 /// What each path parameter names, and the code that says that it names nothing. A parameter that is
 /// not here fails the tests.
-const PARAMETERS: [(&str, &str); 4] = [
+const PARAMETERS: [(&str, &str); 5] = [
     ("{endpoint_id}", "endpoint_not_found"),
     ("{submission_id}", "submission_not_found"),
     ("{delivery_id}", "delivery_not_found"),
     ("{key_id}", "key_not_found"),
+    ("{source_id}", "source_not_found"),
 ];
 
 /// What each parameter stands for: an endpoint of the default application, its submission, the
-/// delivery of that, and a key bound to that application.
+/// delivery of that, a key bound to that application, and a source of it.
 struct Named([String; PARAMETERS.len()]);
 
 impl Named {
@@ -37,7 +42,10 @@ impl Named {
         let delivery = accepted["delivery_ids"][0].as_str().unwrap().to_owned();
         let body = json!({"name": "k", "role": "read", "application_id": "default"});
         let key = api.post("/v1/keys").json(&body).send().await.json();
-        Self([endpoint.to_owned(), submission, delivery, key["id"].as_str().unwrap().to_owned()])
+        let body = json!({"endpoint_id": endpoint, "scheme": {"type": "github"}});
+        let source = api.post("/v1/sources").json(&body).send().await.json();
+        let text = |of: &serde_json::Value| of["id"].as_str().unwrap().to_owned();
+        Self([endpoint.to_owned(), submission, delivery, text(&key), text(&source)])
     }
 
     /// The call for these, with a body that brings it as far as its look-up.
@@ -56,6 +64,9 @@ impl Named {
             ("GET", _) => return request,
             ("POST", "/v1/endpoints") => json!({"url": "https://example.com/hook"}),
             ("POST", "/v1/applications") => json!({"id": self.0[0], "name": "n"}),
+            ("POST", "/v1/sources") => {
+                json!({"endpoint_id": self.0[0], "scheme": {"type": "github"}})
+            }
             ("POST", "/v1/keys") => json!({"name": "n", "role": "read"}),
             // A call that needs members of its body belongs here.
             _ => json!({}),

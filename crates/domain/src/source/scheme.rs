@@ -221,6 +221,33 @@ impl Scheme {
     }
 }
 
+impl Scheme {
+    /// The time that a verified request was signed at, in seconds since the Unix epoch.
+    #[must_use]
+    pub fn signed_at(&self, request: &InboundRequest<'_>) -> Option<i64> {
+        let header = |name: &str| request.optional_header(name).ok().flatten();
+        let listed = |name, separator, key: &str| {
+            let mut entries = header(name)?.split(separator);
+            entries.find_map(|entry| entry.split_once('=').filter(|(name, _)| name.trim() == key))
+        };
+        let text = match self {
+            Self::StandardWebhooks(_) => header("webhook-timestamp"),
+            Self::Svix(_) => header("svix-timestamp"),
+            Self::Slack(_) => header("x-slack-request-timestamp"),
+            Self::Stripe(_) => listed("stripe-signature", ',', "t").map(|(_, text)| text),
+            Self::Paddle(_) => listed("paddle-signature", ';', "ts").map(|(_, text)| text),
+            Self::Hmac(hmac) => hmac.timestamp_header.as_ref().and_then(|it| header(it.as_str())),
+            Self::Github(_)
+            | Self::Shopify(_)
+            | Self::Twilio(_)
+            | Self::Meta(_)
+            | Self::ApiKey(_)
+            | Self::BasicAuth(_) => None,
+        };
+        text?.trim().parse().ok()
+    }
+}
+
 impl SchemeKind {
     /// Every scheme.
     pub const ALL: [Self; 12] = [

@@ -48,7 +48,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     println!("sealed anew: {resealed}, with key {key}");
     for it in &left {
         let what = it.secret.map_or_else(|| "headers".to_owned(), |id| format!("secret {id}"));
-        eprintln!("left as it was: {what} of endpoint {}: {}", it.endpoint, it.why);
+        eprintln!("left as it was: {what} of {}: {}", it.owner, it.why);
     }
     if left.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -62,6 +62,14 @@ async fn pass(store: &Arc<dyn Store>) -> Result<Resealing, StoreError> {
     let mut after: Option<Uuid> = None;
     loop {
         let batch = store.reseal_secrets(after, BATCH).await?;
+        after = batch.last;
+        total.add(batch);
+        if after.is_none() {
+            break;
+        }
+    }
+    loop {
+        let batch = store.reseal_source_secrets(after, BATCH).await?;
         after = batch.last;
         total.add(batch);
         if after.is_none() {

@@ -14,7 +14,7 @@ use crate::delivery::DeliveryView;
 use crate::submission::Submission;
 use crate::{StoreError, codes};
 
-pub(super) use endpoint::{EndpointRow, SettingsColumns};
+pub(super) use endpoint::{EndpointRow, SettingsColumns, rate};
 
 /// The error for a value that no statement of ours writes.
 pub(super) fn corrupt(table: &'static str, column: &'static str, row: impl Display) -> StoreError {

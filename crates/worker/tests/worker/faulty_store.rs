@@ -7,8 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::health::Backlog;
+use domain::id::SourceKey;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
+use domain::source::Refusal;
 use store::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use store::application::{Application, ApplicationCreation, NewApplication};
 use store::delivery::{
@@ -21,6 +23,10 @@ use store::endpoint::{
 use store::maintenance::{Candidacy, Cleared, Maintenance, Recount};
 use store::rate_limit::{Reservation, Reserved};
 use store::secret::{NewRotation, Resealing, Rotation};
+use store::source::{
+    Gateway, NewReception, NewSource, NewSourceSecret, Reception, Source, SourceChange,
+    SourceCreation, SourceRotation, Sources,
+};
 use store::submission::{
     Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
 };
@@ -282,6 +288,55 @@ impl Store for FaultyStore {
 
     async fn list_deliveries(&self, filter: DeliveryFilter) -> Answer<Vec<DeliveryView>> {
         self.store.list_deliveries(filter).await
+    }
+}
+
+/// What comes in goes its own way too.
+#[async_trait]
+impl Sources for FaultyStore {
+    async fn create_source(&self, source: &NewSource) -> Answer<SourceCreation> {
+        self.store.create_source(source).await
+    }
+
+    async fn find_source(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Source>> {
+        self.store.find_source(of, id).await
+    }
+
+    async fn list_sources(&self, of: ApplicationKey, page: Page) -> Answer<Vec<Source>> {
+        self.store.list_sources(of, page).await
+    }
+
+    async fn update_source(
+        &self,
+        of: ApplicationKey,
+        id: &PublicId,
+        change: &SourceChange,
+    ) -> Answer<Option<Source>> {
+        self.store.update_source(of, id, change).await
+    }
+
+    async fn delete_source(&self, of: ApplicationKey, id: &PublicId) -> Answer<bool> {
+        self.store.delete_source(of, id).await
+    }
+
+    async fn rotate_source_secret(&self, new: &NewSourceSecret) -> Answer<SourceRotation> {
+        self.store.rotate_source_secret(new).await
+    }
+
+    async fn reseal_source_secrets(&self, after: Option<Uuid>, limit: u16) -> Answer<Resealing> {
+        self.store.reseal_source_secrets(after, limit).await
+    }
+
+    async fn read_gateway(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Gateway>> {
+        self.store.read_gateway(of, id).await
+    }
+
+    async fn note_refusal(&self, source: SourceKey, refusal: &Refusal) -> Answer<()> {
+        self.store.note_refusal(source, refusal).await
+    }
+
+    async fn receive(&self, reception: &NewReception) -> Answer<Reception> {
+        self.store.receive(reception).await
     }
 }
 

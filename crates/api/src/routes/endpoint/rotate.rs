@@ -110,7 +110,7 @@ fn parse(body: &[u8], endpoint: EndpointKey) -> Result<NewRotation, Problem> {
 }
 
 /// Why an overlap is refused.
-enum OverlapFault {
+pub(in crate::routes) enum OverlapFault {
     Written(DurationError),
     OutOfRange(OverlapError),
 }
@@ -131,7 +131,7 @@ impl Fault for OverlapFault {
     }
 }
 
-fn parse_overlap(text: &str) -> Result<Overlap, OverlapFault> {
+pub(in crate::routes) fn parse_overlap(text: &str) -> Result<Overlap, OverlapFault> {
     let duration = duration::parse(text).map_err(OverlapFault::Written)?;
     Overlap::new(duration).map_err(OverlapFault::OutOfRange)
 }

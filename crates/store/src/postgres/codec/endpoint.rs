@@ -98,7 +98,7 @@ impl SettingsColumns {
     }
 }
 
-fn rate(units: i32, window_ms: i64) -> Option<RateLimit> {
+pub(in crate::postgres) fn rate(units: i32, window_ms: i64) -> Option<RateLimit> {
     RateLimit::new(u32::try_from(units).ok()?, duration(window_ms)?).ok()
 }
 

@@ -11,7 +11,7 @@ use crate::postgres::errors::store_error;
 use crate::postgres::pool::Pool;
 use crate::sealed_headers::headers_row;
 use crate::sealing::{Sealed, Sealer};
-use crate::secret::{Resealing, Unopened};
+use crate::secret::{Owner, Resealing, Unopened};
 
 pub(in crate::postgres) async fn reseal_headers(
     pool: &Pool,
@@ -47,7 +47,11 @@ pub(in crate::postgres) async fn reseal_headers(
             }
             Err(error) => {
                 let why = error.to_string();
-                batch.unopened.push(Unopened { endpoint, secret: None, why });
+                batch.unopened.push(Unopened {
+                    owner: Owner::Endpoint(endpoint),
+                    secret: None,
+                    why,
+                });
             }
         }
     }

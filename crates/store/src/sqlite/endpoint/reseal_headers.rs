@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::StoreError;
 use crate::sealed_headers::headers_row;
 use crate::sealing::{Sealed, Sealer};
-use crate::secret::{Resealing, Unopened};
+use crate::secret::{Owner, Resealing, Unopened};
 use crate::sqlite::errors::store_error;
 use crate::sqlite::writer::Writer;
 
@@ -49,7 +49,11 @@ pub(in crate::sqlite) async fn reseal_headers(
             }
             Err(error) => {
                 let why = error.to_string();
-                batch.unopened.push(Unopened { endpoint, secret: None, why });
+                batch.unopened.push(Unopened {
+                    owner: Owner::Endpoint(endpoint),
+                    secret: None,
+                    why,
+                });
             }
         }
     }

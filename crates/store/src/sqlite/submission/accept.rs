@@ -5,7 +5,7 @@
 //! nobody can take it between the look at it and the insert.
 
 pub(super) mod forget_expired_keys;
-pub(super) mod insert_new;
+pub(in crate::sqlite) mod insert_new;
 pub(super) mod read_winners;
 
 use std::time::Duration;

@@ -12,7 +12,7 @@ use crate::submission::{Accepted, NewSubmission};
 
 /// A submission that an earlier try stored is not stored again, and its delivery neither: it gets
 /// the answer that was lost.
-pub(super) async fn insert_new(
+pub(in crate::sqlite) async fn insert_new(
     tx: &mut impl Writing,
     window: Duration,
     new: &NewSubmission,

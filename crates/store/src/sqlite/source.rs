@@ -1,0 +1,104 @@
+//! Sources, and what they send.
+
+mod create;
+mod delete;
+mod find;
+mod list;
+mod note_refusal;
+mod read_gateway;
+mod receive;
+mod reseal_secrets;
+mod rotate_secret;
+mod row;
+mod update;
+
+use async_trait::async_trait;
+use domain::id::{ApplicationKey, PublicId, SourceKey};
+use domain::source::Refusal;
+use uuid::Uuid;
+
+use super::SqliteStore;
+use crate::secret::Resealing;
+use crate::source::{
+    Gateway, NewReception, NewSource, NewSourceSecret, Reception, Source, SourceChange,
+    SourceCreation, SourceRotation, Sources,
+};
+use crate::{Page, StoreError};
+
+#[async_trait]
+impl Sources for SqliteStore {
+    async fn create_source(&self, source: &NewSource) -> Result<SourceCreation, StoreError> {
+        create::create(&self.writer, &self.options.sealer, source).await
+    }
+
+    async fn find_source(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Source>, StoreError> {
+        find::find(&self.readers, application, id).await
+    }
+
+    async fn list_sources(
+        &self,
+        application: ApplicationKey,
+        page: Page,
+    ) -> Result<Vec<Source>, StoreError> {
+        list::list(&self.readers, application, page).await
+    }
+
+    async fn update_source(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+        change: &SourceChange,
+    ) -> Result<Option<Source>, StoreError> {
+        update::update(&self.writer, application, id, change).await
+    }
+
+    async fn delete_source(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<bool, StoreError> {
+        delete::delete(&self.writer, application, id).await
+    }
+
+    async fn rotate_source_secret(
+        &self,
+        new: &NewSourceSecret,
+    ) -> Result<SourceRotation, StoreError> {
+        rotate_secret::rotate_secret(&self.writer, &self.options.sealer, new).await
+    }
+
+    async fn reseal_source_secrets(
+        &self,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Resealing, StoreError> {
+        reseal_secrets::reseal_secrets(
+            &self.readers,
+            &self.writer,
+            &self.options.sealer,
+            after,
+            limit,
+        )
+        .await
+    }
+
+    async fn read_gateway(
+        &self,
+        application: ApplicationKey,
+        id: &PublicId,
+    ) -> Result<Option<Gateway>, StoreError> {
+        read_gateway::read_gateway(&self.readers, &self.options.sealer, application, id).await
+    }
+
+    async fn note_refusal(&self, source: SourceKey, refusal: &Refusal) -> Result<(), StoreError> {
+        note_refusal::note_refusal(&self.writer, source, refusal).await
+    }
+
+    async fn receive(&self, reception: &NewReception) -> Result<Reception, StoreError> {
+        receive::receive(&self.writer, reception).await
+    }
+}
