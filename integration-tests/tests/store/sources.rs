@@ -241,8 +241,9 @@ async fn a_source_has_at_most_ten_live_secrets_and_none_of_the_old_without_an_ov
 ) -> anyhow::Result<()> {
     let created = source(&db, &db.endpoint().await?, "gh").await?;
     for n in 1..SOURCE_SECRETS_MAX {
-        let rotated = db.store.rotate_source_secret(&rotation(&created, &format!("s{n}"), 1)?);
-        ensure!(matches!(rotated.await?, SourceRotation::Rotated { .. }));
+        let rotation = rotation(&created, &format!("s{n}"), 1)?;
+        let rotated = db.store.rotate_source_secret(&rotation).await?;
+        ensure!(matches!(rotated, SourceRotation::Rotated { .. }));
     }
     let eleventh = db.store.rotate_source_secret(&rotation(&created, "too many", 1)?).await?;
     assert_eq!(eleventh, SourceRotation::TooManyLive);
