@@ -1,6 +1,6 @@
 //! Who calls, and which application the call is about.
 //!
-//! The key is looked up in the store on every request: a revoked one ends with the next request, and
+//! The key is looked up in the store for every request, by a statement that begins after it came: a revoked one ends with the next request, and
 //! nothing here can be out of date. Only its digest is looked for, so the comparison of secrets is
 //! the database's look-up of a digest, which tells nothing by its timing.
 //!
@@ -62,7 +62,7 @@ impl Caller {
         let digest = digest.ok_or_else(|| Problem::new(Code::KeyMissing))?;
         let state = request.app_data::<Data<State>>();
         let state = state.ok_or_else(|| Problem::internal("the app has no state"))?;
-        let key = state.store.find_api_key(&digest).await?;
+        let key = state.keys.find(digest).await?;
         let key = key.ok_or_else(|| Problem::new(Code::KeyUnknown))?;
         tracing::Span::current().record("api_key.id", tracing::field::display(key.id));
         if key.use_due {

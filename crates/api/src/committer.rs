@@ -35,7 +35,8 @@ pub struct CommitLimits {
     pub queue_rows_max: usize,
     /// The most bytes of payloads that wait; a larger payload waits alone. 64 MiB by default.
     pub queue_bytes_max: usize,
-    /// The most flushes at once; a store that has a single writer gets one. From 1, 4 by default.
+    /// The most flushes at once; a store that has a single writer gets one. From 1, 2 by default: more
+    /// make each of them smaller, and what costs is the flush, not its rows.
     pub flushes_max: usize,
 }
 
@@ -46,7 +47,7 @@ impl Default for CommitLimits {
             flush_bytes_max: 4 * 1024 * 1024,
             queue_rows_max: 2_048,
             queue_bytes_max: 64 * 1024 * 1024,
-            flushes_max: 4,
+            flushes_max: 2,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | `openapi` | the description of the calls, made from the table; `/docs` shows it |
 //! | `body`, `fields` | reads what a caller sends, within limits, and names what is wrong with it |
 //! | `committer` | stores submissions in groups: what arrives during a commit shares the next |
+//! | `lookup` | looks keys and endpoints up: what is asked during a statement shares the next |
 //! | `rate_limit` | spends units of limits that all processes share: those who wait reserve together |
 //! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
 //! | `request_log`, `unread_body` | what happens around every request |
@@ -28,6 +29,7 @@ mod entry;
 mod fields;
 mod instant;
 mod list;
+mod lookup;
 mod openapi;
 mod problem;
 mod rate_limit;

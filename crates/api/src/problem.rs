@@ -20,6 +20,7 @@ use store::rate_limit::Limiter;
 use utoipa::ToSchema;
 
 use crate::committer::NotAccepted;
+use crate::lookup::NotRead;
 use crate::rate_limit::NotReserved;
 
 pub(crate) use code::Code;
@@ -206,6 +207,15 @@ impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
         let code = if error.is_transient() { Code::DatabaseUnavailable } else { Code::Internal };
         Self::new(code).caused_by(error.chain())
+    }
+}
+
+impl From<NotRead> for Problem {
+    fn from(why: NotRead) -> Self {
+        match why {
+            NotRead::Failed(error) => Self::from(error.as_ref()),
+            NotRead::Lost => Self::internal("a look-up ended without an answer"),
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 //! * The counter is the database's, and so are its windows. Nothing is reserved ahead: a reservation
 //!   asks for exactly as many units as requests wait for it here.
 //! * While a counter is being asked, those who come wait and are reserved together with the next
-//!   one statement. The first of them get what is granted.
+//!   statement. The first of them get what is granted.
+//! * Counters that somebody waits for share a statement, as many as there are: requests to a hundred
+//!   endpoints cost one, not a hundred.
 //! * A counter only grows within its window. Once the database has said that a limit is spent, it is
 //!   so until that window ends, and nobody needs to ask again. When it ends is judged by what the
 //!   database said was left of it, counted from before it was asked, on the monotonic clock: so never
@@ -89,7 +91,7 @@ impl RateLimiter {
             Entered::Full => return Err(NotReserved::QueueFull),
             Entered::Waiting => {}
             Entered::First => {
-                self.shared.runtime.spawn(Arc::clone(&self.shared).reserve_until_empty(key));
+                self.shared.runtime.spawn(Arc::clone(&self.shared).reserve_until_empty());
             }
         }
         answered.await.unwrap_or(Err(NotReserved::Lost))
@@ -102,42 +104,87 @@ impl Shared {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves for all that wait for this counter, and then for whoever has come meanwhile.
-    async fn reserve_until_empty(self: Arc<Self>, key: Key) {
+    /// Reserves for all that wait, and then for whoever has come meanwhile.
+    async fn reserve_until_empty(self: Arc<Self>) {
         loop {
-            let turn = self.counters().next(&key, Instant::now());
-            let Some(Turn { limit, waiting, denied }) = turn else { return };
-            for (waiting, until) in denied {
-                tell(waiting, Ok(Spent::Denied { until }));
+            let turns = self.counters().next(Instant::now());
+            if turns.is_empty() {
+                return;
             }
-            if waiting.is_empty() {
-                continue;
-            }
-            let units = u32::try_from(waiting.len()).unwrap_or(u32::MAX);
-            let (limiter, subject) = key.clone();
-            let reservation = Reservation { limiter, subject, limit, units };
-            let asked_at = Instant::now();
-            let answer = self.reserve(reservation).await;
-            if let Ok(reserved) = &answer {
-                self.counters().learn(&key, reserved, asked_at);
-            }
-            tell_all(waiting, asked_at, &answer);
+            self.reserve_turns(turns).await;
         }
     }
 
-    /// On a task of its own, so that a panic ends the reservation and not what waits behind it.
-    async fn reserve(&self, reservation: Reservation) -> Result<Reserved, NotReserved> {
+    async fn reserve_turns(&self, mut turns: Vec<Turn<Waiting>>) {
+        let keys: Vec<Key> = turns.iter().map(|turn| turn.key.clone()).collect();
+        for (waiting, until) in turns.iter_mut().flat_map(|turn| turn.denied.drain(..)) {
+            tell(waiting, Ok(Spent::Denied { until }));
+        }
+        turns.retain(|turn| !turn.waiting.is_empty());
+        let reservations: Vec<Reservation> = turns.iter().map(reservation).collect();
+        let asked_at = Instant::now();
+        match self.reserve(reservations.clone()).await {
+            Ok(reserved) => {
+                for (turn, reserved) in turns.into_iter().zip(reserved) {
+                    self.answer(turn, asked_at, &Ok(reserved));
+                }
+            }
+            // One of the counters may be at fault, which must not cost the others their answers.
+            Err(NotReserved::Failed(error)) if turns.len() > 1 && !is_away(&error) => {
+                for (turn, reservation) in turns.into_iter().zip(reservations) {
+                    let asked_at = Instant::now();
+                    let alone = self.reserve(vec![reservation]).await;
+                    let alone = alone.and_then(|one| one.first().copied().ok_or(NotReserved::Lost));
+                    self.answer(turn, asked_at, &alone);
+                }
+            }
+            Err(error) => {
+                for turn in turns {
+                    self.answer(turn, asked_at, &Err(error.clone()));
+                }
+            }
+        }
+        let (mut counters, now) = (self.counters(), Instant::now());
+        for key in &keys {
+            counters.asked(key, now);
+        }
+    }
+
+    fn answer(
+        &self,
+        turn: Turn<Waiting>,
+        asked_at: Instant,
+        reserved: &Result<Reserved, NotReserved>,
+    ) {
+        if let Ok(reserved) = reserved {
+            self.counters().learn(&turn.key, reserved, asked_at);
+        }
+        tell_all(turn.waiting, asked_at, reserved);
+    }
+
+    /// On a task of its own, so that a panic ends the reservations and not what waits behind them.
+    async fn reserve(&self, reservations: Vec<Reservation>) -> Result<Vec<Reserved>, NotReserved> {
         let store = Arc::clone(&self.store);
-        let reserving = async move { store.reserve(&[reservation]).await };
+        let reserving = async move { store.reserve(&reservations).await };
         match self.runtime.spawn(reserving).await {
-            Ok(Ok(reserved)) => reserved.first().copied().ok_or(NotReserved::Lost),
-            Ok(Err(error)) => Err(NotReserved::Failed(Arc::new(error))),
+            Ok(reserved) => reserved.map_err(|error| NotReserved::Failed(Arc::new(error))),
             Err(ended) => {
-                tracing::error!(error = %ended, "a reservation ended without an answer");
+                tracing::error!(error = %ended, "reservations ended without an answer");
                 Err(NotReserved::Lost)
             }
         }
     }
+}
+
+fn reservation(turn: &Turn<Waiting>) -> Reservation {
+    let (limiter, subject) = turn.key.clone();
+    let units = u32::try_from(turn.waiting.len()).unwrap_or(u32::MAX);
+    Reservation { limiter, subject, limit: turn.limit, units }
+}
+
+/// Asking again one by one would be of no use.
+fn is_away(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable { .. })
 }
 
 /// The first of them get what was granted.

@@ -23,11 +23,15 @@ use std::sync::Arc;
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 use actix_web::web::{Bytes, ServiceConfig};
+use domain::id::{ApplicationKey, PublicId};
 use store::Store;
+use store::api_key::{ApiKey, ApiKeyDigest};
+use store::endpoint::Endpoint;
 
 use self::table::{Access, Call};
 use crate::auth::Uses;
 use crate::body::BodyLimit;
+use crate::lookup::Lookups;
 use crate::openapi;
 use crate::rate_limit::RateLimiter;
 use crate::{Committer, Settings, Waker};
@@ -45,6 +49,10 @@ pub(crate) struct State {
     pub(crate) waker: Waker,
     /// The one way to spend from a rate limit.
     pub(crate) limiter: RateLimiter,
+    /// The one way to look a key up.
+    pub(crate) keys: Lookups<ApiKeyDigest, ApiKey>,
+    /// The one way to look an endpoint up.
+    pub(crate) endpoints: Lookups<(ApplicationKey, PublicId), Arc<Endpoint>>,
     /// The limits.
     pub(crate) settings: Settings,
     /// When keys were used.
@@ -54,6 +62,32 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Must be called inside the Tokio runtime that the store's connections belong to.
+    pub(crate) fn new(settings: Settings, store: Arc<dyn Store>, document: Bytes) -> Self {
+        let waker = Waker::new(Arc::clone(&store));
+        let (for_keys, for_endpoints) = (Arc::clone(&store), Arc::clone(&store));
+        Self {
+            committer: Committer::new(Arc::clone(&store), waker.clone(), settings.commit),
+            waker,
+            limiter: RateLimiter::new(Arc::clone(&store), settings.rate_waiting_max),
+            keys: Lookups::new(move |digests: Vec<ApiKeyDigest>| {
+                let store = Arc::clone(&for_keys);
+                async move { store.find_api_keys(&digests).await }
+            }),
+            endpoints: Lookups::new(move |ids: Vec<(ApplicationKey, PublicId)>| {
+                let store = Arc::clone(&for_endpoints);
+                async move {
+                    let found = store.find_endpoints(&ids).await?;
+                    Ok(found.into_iter().map(|it| it.map(Arc::new)).collect())
+                }
+            }),
+            settings,
+            uses: Uses::default(),
+            document,
+            store,
+        }
+    }
+
     /// What the body of a submission may be.
     fn payload_limit(&self) -> BodyLimit {
         let Settings { body_limit_bytes, body_deadline, .. } = self.settings;

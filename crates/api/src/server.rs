@@ -15,10 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::context::TokioContext;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Uses;
-use crate::rate_limit::RateLimiter;
+use crate::Settings;
 use crate::routes::{self, State};
-use crate::{Committer, Settings, Waker};
 use crate::{request_log, unread_body};
 
 /// The most open connections of the private address.
@@ -70,12 +68,8 @@ pub fn start(
     store: Arc<dyn Store>,
     stop: CancellationToken,
 ) -> anyhow::Result<RunningApi> {
-    let waker = Waker::new(Arc::clone(&store));
-    let committer = Committer::new(Arc::clone(&store), waker.clone(), settings.commit);
-    let limiter = RateLimiter::new(Arc::clone(&store), settings.rate_waiting_max);
-    let uses = Uses::default();
     let document = routes::document().context("the calls cannot be described")?;
-    let state = Data::new(State { store, committer, waker, limiter, settings, uses, document });
+    let state = Data::new(State::new(settings, store, document));
     let settings = &state.settings;
     // Should one of the two end on its own, the other ends with it.
     let stop = stop.child_token();

@@ -135,8 +135,11 @@ impl Store for PostgresStore {
         api_key::create::create(&self.general, key).await
     }
 
-    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError> {
-        api_key::find::find(&self.general, digest).await
+    async fn find_api_keys(
+        &self,
+        digests: &[ApiKeyDigest],
+    ) -> Result<Vec<Option<ApiKey>>, StoreError> {
+        api_key::find::find(&self.general, digests).await
     }
 
     async fn has_api_keys(&self) -> Result<bool, StoreError> {
@@ -189,12 +192,11 @@ impl Store for PostgresStore {
         endpoint::create::create(&self.general, &self.options.sealer, endpoint).await
     }
 
-    async fn find_endpoint(
+    async fn find_endpoints(
         &self,
-        application: ApplicationKey,
-        id: &PublicId,
-    ) -> Result<Option<Endpoint>, StoreError> {
-        endpoint::find::find(&self.general, &self.options.sealer, application, id).await
+        ids: &[(ApplicationKey, PublicId)],
+    ) -> Result<Vec<Option<Endpoint>>, StoreError> {
+        endpoint::find::find(&self.general, &self.options.sealer, ids).await
     }
 
     async fn list_endpoints(

@@ -120,8 +120,11 @@ impl Store for SqliteStore {
         api_key::create::create(&self.writer, key).await
     }
 
-    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError> {
-        api_key::find::find(&self.readers, digest).await
+    async fn find_api_keys(
+        &self,
+        digests: &[ApiKeyDigest],
+    ) -> Result<Vec<Option<ApiKey>>, StoreError> {
+        api_key::find::find(&self.readers, digests).await
     }
 
     async fn has_api_keys(&self) -> Result<bool, StoreError> {
@@ -174,12 +177,11 @@ impl Store for SqliteStore {
         endpoint::create::create(&self.writer, &self.options.sealer, endpoint).await
     }
 
-    async fn find_endpoint(
+    async fn find_endpoints(
         &self,
-        application: ApplicationKey,
-        id: &PublicId,
-    ) -> Result<Option<Endpoint>, StoreError> {
-        endpoint::find::find(&self.readers, &self.options.sealer, application, id).await
+        ids: &[(ApplicationKey, PublicId)],
+    ) -> Result<Vec<Option<Endpoint>>, StoreError> {
+        endpoint::find::find(&self.readers, &self.options.sealer, ids).await
     }
 
     async fn list_endpoints(

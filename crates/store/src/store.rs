@@ -98,8 +98,17 @@ pub trait Store: Maintenance + Sources + std::fmt::Debug + Send + Sync + 'static
     /// Stores a key's digest.
     async fn create_api_key(&self, key: &NewApiKey) -> Result<ApiKeyView, StoreError>;
 
-    /// The live key with this digest. A key bound to a deleted application is not live.
-    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError>;
+    /// The live keys with these digests, in their order. A key bound to a deleted application is not
+    /// live.
+    async fn find_api_keys(
+        &self,
+        digests: &[ApiKeyDigest],
+    ) -> Result<Vec<Option<ApiKey>>, StoreError>;
+
+    /// The live key with this digest.
+    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Result<Option<ApiKey>, StoreError> {
+        Ok(self.find_api_keys(std::slice::from_ref(digest)).await?.pop().flatten())
+    }
 
     /// Whether any live key exists.
     async fn has_api_keys(&self) -> Result<bool, StoreError>;
@@ -142,12 +151,20 @@ pub trait Store: Maintenance + Sources + std::fmt::Debug + Send + Sync + 'static
     async fn create_endpoint(&self, endpoint: &NewEndpoint)
     -> Result<EndpointCreation, StoreError>;
 
+    /// The live endpoints with these ids in these applications, in their order.
+    async fn find_endpoints(
+        &self,
+        ids: &[(ApplicationKey, PublicId)],
+    ) -> Result<Vec<Option<Endpoint>>, StoreError>;
+
     /// The live endpoint of that application with this id.
     async fn find_endpoint(
         &self,
         application: ApplicationKey,
         id: &PublicId,
-    ) -> Result<Option<Endpoint>, StoreError>;
+    ) -> Result<Option<Endpoint>, StoreError> {
+        Ok(self.find_endpoints(&[(application, id.clone())]).await?.pop().flatten())
+    }
 
     /// The live endpoints of an application, newest first.
     async fn list_endpoints(

@@ -15,10 +15,20 @@ const FORGET_EVERY: Duration = Duration::from_secs(1);
 /// Which counter: what is limited, and whom it counts.
 pub(super) type Key = (Limiter, String);
 
+/// The most counters that one statement asks.
+const TURNS_MAX: usize = 100;
+/// How many statements ask at once. More would only make each of them smaller: what costs is the
+/// statement, not its rows.
+const STATEMENTS_MAX: usize = 1;
+
 /// All counters that somebody waits for or that are known to be spent.
 #[derive(Debug)]
 pub(super) struct Counters<W> {
     by_key: HashMap<Key, Counter<W>>,
+    /// Counters that somebody waits for and that no statement asks, in the order in which they came.
+    /// While there is one, as many statements are under way as there may be.
+    ready: VecDeque<Key>,
+    statements: usize,
     waiting: usize,
     waiting_max: usize,
     forgotten_at: Option<Instant>,
@@ -27,8 +37,8 @@ pub(super) struct Counters<W> {
 #[derive(Debug)]
 struct Counter<W> {
     waiting: VecDeque<(RateLimit, W)>,
-    /// A reservation of it is under way.
-    reserving: bool,
+    /// It is ready, or a statement asks it.
+    is_taken_care_of: bool,
     known: Option<Known>,
 }
 
@@ -49,15 +59,16 @@ pub(super) enum Entered {
     Denied { until: Instant },
     /// Too many wait.
     Full,
-    /// A reservation is under way, and another follows it.
+    /// A statement is under way that is followed by one for it.
     Waiting,
-    /// It waits, and whoever brought it has to begin.
+    /// It waits, and whoever brought it has to begin a statement.
     First,
 }
 
-/// The next reservation of a counter.
+/// What the next statement asks of one counter.
 #[derive(Debug)]
 pub(super) struct Turn<W> {
+    pub(super) key: Key,
     pub(super) limit: RateLimit,
     /// Whom it is for, in the order in which they came. Nobody if all were denied.
     pub(super) waiting: Vec<W>,
@@ -77,7 +88,14 @@ impl<W> Counter<W> {
 
 impl<W> Counters<W> {
     pub(super) fn new(waiting_max: usize) -> Self {
-        Self { by_key: HashMap::new(), waiting: 0, waiting_max, forgotten_at: None }
+        Self {
+            by_key: HashMap::new(),
+            ready: VecDeque::new(),
+            statements: 0,
+            waiting: 0,
+            waiting_max,
+            forgotten_at: None,
+        }
     }
 
     /// A request wants one unit.
@@ -94,27 +112,39 @@ impl<W> Counters<W> {
         if self.waiting >= self.waiting_max {
             return Entered::Full;
         }
-        let fresh = || Counter { waiting: VecDeque::new(), reserving: false, known: None };
+        let fresh = || Counter { waiting: VecDeque::new(), is_taken_care_of: false, known: None };
         let counter = self.by_key.entry(key.clone()).or_insert_with(fresh);
         counter.waiting.push_back((limit, waiting));
         self.waiting += 1;
-        if std::mem::replace(&mut counter.reserving, true) {
-            Entered::Waiting
-        } else {
-            Entered::First
+        if !std::mem::replace(&mut counter.is_taken_care_of, true) {
+            self.ready.push_back(key.clone());
         }
+        if self.statements >= STATEMENTS_MAX || self.ready.is_empty() {
+            return Entered::Waiting;
+        }
+        self.statements += 1;
+        Entered::First
     }
 
-    /// The next reservation of a counter, or none: then whoever comes next is the first again.
-    pub(super) fn next(&mut self, key: &Key, now: Instant) -> Option<Turn<W>> {
-        let counter = self.by_key.get_mut(key)?;
-        let Some((limit, _)) = counter.waiting.front() else {
-            counter.reserving = false;
-            self.keep_or_forget(key, now);
-            return None;
-        };
-        let limit = *limit;
-        let mut turn = Turn { limit, waiting: Vec::new(), denied: Vec::new() };
+    /// What the next statement asks, of each counter once. Nothing if nobody waits: then whoever comes
+    /// next is the first again.
+    pub(super) fn next(&mut self, now: Instant) -> Vec<Turn<W>> {
+        let mut turns = Vec::new();
+        while turns.len() < TURNS_MAX
+            && let Some(key) = self.ready.pop_front()
+        {
+            turns.extend(self.turn(key, now));
+        }
+        if turns.is_empty() {
+            self.statements -= 1;
+        }
+        turns
+    }
+
+    fn turn(&mut self, key: Key, now: Instant) -> Option<Turn<W>> {
+        let counter = self.by_key.get_mut(&key)?;
+        let limit = counter.waiting.front()?.0;
+        let mut turn = Turn { key, limit, waiting: Vec::new(), denied: Vec::new() };
         // One reservation has one limit: whoever came after the limit was changed is in the next one.
         while counter.waiting.front().is_some_and(|(other, _)| *other == limit) {
             let Some((_, waiting)) = counter.waiting.pop_front() else { break };
@@ -136,6 +166,17 @@ impl<W> Counters<W> {
         counter.known = Some(Known { used: reserved.used, window, until, is_spent });
     }
 
+    /// The statement that asked this counter is over. Who came meanwhile is in the next one.
+    pub(super) fn asked(&mut self, key: &Key, now: Instant) {
+        let Some(counter) = self.by_key.get_mut(key) else { return };
+        if counter.waiting.is_empty() {
+            counter.is_taken_care_of = false;
+            self.keep_or_forget(key, now);
+        } else {
+            self.ready.push_back(key.clone());
+        }
+    }
+
     /// A counter that nobody waits for is kept while it is of use: its limit is spent, as far as the
     /// last answer tells, and its window goes on.
     fn keep_or_forget(&mut self, key: &Key, now: Instant) {
@@ -145,7 +186,7 @@ impl<W> Counters<W> {
             && self.forgotten_at.is_none_or(|at| now.duration_since(at) >= FORGET_EVERY)
         {
             self.forgotten_at = Some(now);
-            self.by_key.retain(|_, counter| counter.reserving || is_of_use(counter));
+            self.by_key.retain(|_, counter| counter.is_taken_care_of || is_of_use(counter));
         }
         let is_too_many = self.by_key.len() > REMEMBERED_MAX;
         if is_too_many || self.by_key.get(key).is_some_and(|counter| !is_of_use(counter)) {
@@ -175,14 +216,38 @@ mod tests {
         let (now, a) = (Instant::now(), key("a"));
         let mut counters = Counters::new(10);
         assert_eq!(counters.enter(&a, limit(5), 1, now), Entered::First);
-        assert_eq!(counters.next(&a, now).unwrap().waiting, [1]);
+        assert_eq!(asked(&mut counters, now), [vec![1]]);
         for n in 2..5 {
             assert_eq!(counters.enter(&a, limit(5), n, now), Entered::Waiting);
         }
-        assert_eq!(counters.enter(&key("b"), limit(5), 9, now), Entered::First, "another counter");
-        assert_eq!(counters.next(&a, now).unwrap().waiting, [2, 3, 4]);
-        assert!(counters.next(&a, now).is_none());
+        let b = key("b");
+        assert_eq!(counters.enter(&b, limit(5), 9, now), Entered::Waiting, "another counter");
+        counters.asked(&a, now);
+        assert_eq!(asked(&mut counters, now), [vec![9], vec![2, 3, 4]]);
+        counters.asked(&a, now);
+        counters.asked(&b, now);
+        assert!(counters.next(now).is_empty());
         assert_eq!(counters.enter(&a, limit(5), 5, now), Entered::First);
+    }
+
+    /// Whom the next statement is for, counter by counter.
+    fn asked(counters: &mut Counters<u32>, now: Instant) -> Vec<Vec<u32>> {
+        counters.next(now).into_iter().map(|turn| turn.waiting).collect()
+    }
+
+    #[test]
+    fn counters_that_wait_share_one_statement_and_statements_are_bounded() {
+        let now = Instant::now();
+        let mut counters = Counters::new(1_000);
+        assert_eq!(counters.enter(&key("a"), limit(5), 0, now), Entered::First);
+        assert_eq!(counters.enter(&key("b"), limit(5), 1, now), Entered::Waiting);
+        assert_eq!(asked(&mut counters, now), [[0], [1]]);
+        for n in 0..150 {
+            let entered = counters.enter(&key(&format!("{n}")), limit(5), n, now);
+            assert_eq!(entered, Entered::Waiting, "as many statements as there may be");
+        }
+        assert_eq!(asked(&mut counters, now).len(), TURNS_MAX);
+        assert_eq!(asked(&mut counters, now).len(), 50);
     }
 
     #[test]
@@ -190,14 +255,16 @@ mod tests {
         let (now, a) = (Instant::now(), key("a"));
         let mut counters = Counters::new(10);
         counters.enter(&a, limit(5), 1, now);
-        counters.next(&a, now).unwrap();
+        counters.next(now);
         counters.enter(&a, limit(5), 2, now);
         counters.learn(&a, &reserved(5, limit(5), 30), now);
+        counters.asked(&a, now);
         let until = now + Duration::from_secs(30);
-        let turn = counters.next(&a, now).unwrap();
+        let turn = counters.next(now).pop().unwrap();
         assert!(turn.waiting.is_empty());
         assert_eq!(turn.denied, [(2, until)], "it waited, and need not ask any more");
-        assert!(counters.next(&a, now).is_none());
+        counters.asked(&a, now);
+        assert!(counters.next(now).is_empty());
         let later = now + Duration::from_secs(29);
         assert_eq!(counters.enter(&a, limit(5), 3, later), Entered::Denied { until });
         assert_eq!(counters.enter(&a, limit(5), 3, until), Entered::First);
@@ -208,16 +275,18 @@ mod tests {
         let (now, a) = (Instant::now(), key("a"));
         let mut counters = Counters::new(10);
         counters.enter(&a, limit(5), 1, now);
-        counters.next(&a, now).unwrap();
+        counters.next(now);
         counters.learn(&a, &reserved(7, limit(5), 30), now);
-        assert!(counters.next(&a, now).is_none());
+        counters.asked(&a, now);
+        assert!(counters.next(now).is_empty());
         let until = now + Duration::from_secs(30);
         assert_eq!(counters.enter(&a, limit(7), 2, now), Entered::Denied { until });
         assert_eq!(counters.enter(&a, limit(8), 2, now), Entered::First);
         let other_window = RateLimit::new(5, Duration::from_secs(10)).unwrap();
         assert_eq!(counters.enter(&a, other_window, 3, now), Entered::Waiting);
-        assert_eq!(counters.next(&a, now).unwrap().waiting, [2], "one limit a reservation");
-        assert_eq!(counters.next(&a, now).unwrap().waiting, [3]);
+        assert_eq!(asked(&mut counters, now), [[2]], "one limit a reservation");
+        counters.asked(&a, now);
+        assert_eq!(asked(&mut counters, now), [[3]]);
     }
 
     #[test]
@@ -227,7 +296,7 @@ mod tests {
         counters.enter(&key("a"), limit(5), 1, now);
         counters.enter(&key("b"), limit(5), 2, now);
         assert_eq!(counters.enter(&key("a"), limit(5), 3, now), Entered::Full);
-        counters.next(&key("b"), now).unwrap();
+        assert_eq!(asked(&mut counters, now), [[1], [2]]);
         assert_eq!(counters.enter(&key("a"), limit(5), 3, now), Entered::Waiting);
     }
 
@@ -238,9 +307,10 @@ mod tests {
         let mut spend = |subject: String, now: Instant, seconds: u64| {
             let key = (Limiter::Source, subject);
             counters.enter(&key, limit(1), (), now);
-            counters.next(&key, now);
+            counters.next(now);
             counters.learn(&key, &reserved(1, limit(1), seconds), now);
-            counters.next(&key, now);
+            counters.asked(&key, now);
+            assert!(counters.next(now).is_empty());
             counters.by_key.len()
         };
         for n in 0..REMEMBERED_MAX {

@@ -11,6 +11,7 @@ pub(super) mod rotate;
 mod update;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::duration;
 use domain::endpoint::{DisabledCause, REDACTED};
@@ -164,7 +165,8 @@ pub(super) async fn find(
 ) -> Result<Endpoint, Problem> {
     let missing = || Problem::new(Code::EndpointNotFound);
     let id = PublicId::parse(id).map_err(|_| missing())?;
-    state.store.find_endpoint(application, &id).await?.ok_or_else(missing)
+    let found = state.endpoints.find((application, id)).await?;
+    found.map(Arc::unwrap_or_clone).ok_or_else(missing)
 }
 
 /// Takes `endpoint_id` from the query of a list.

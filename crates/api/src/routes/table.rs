@@ -170,13 +170,18 @@ impl Call {
     }
 }
 
+/// Paths are tried one after the other, each by a regular expression: behind others, finding this one was
+/// 7 % of what a submission cost the api.
+const BUSIEST: &str = "/v1/endpoints/{endpoint_id}/submissions";
+
 /// Serves these calls and nothing else.
 pub(super) fn serve(config: &mut ServiceConfig, calls: Vec<Call>) {
     let mut paths: BTreeMap<&'static str, Vec<Call>> = BTreeMap::new();
     for call in calls {
         paths.entry(call.path).or_default().push(call);
     }
-    for (path, calls) in paths {
+    let busiest = paths.remove_entry(BUSIEST);
+    for (path, calls) in busiest.into_iter().chain(paths) {
         config.service(resource(path, calls));
     }
     config.default_service(web::to(not_found));

@@ -149,8 +149,8 @@ impl Store for FaultyStore {
         self.store.create_api_key(key).await
     }
 
-    async fn find_api_key(&self, digest: &ApiKeyDigest) -> Answer<Option<ApiKey>> {
-        self.store.find_api_key(digest).await
+    async fn find_api_keys(&self, digests: &[ApiKeyDigest]) -> Answer<Vec<Option<ApiKey>>> {
+        self.store.find_api_keys(digests).await
     }
 
     async fn has_api_keys(&self) -> Answer<bool> {
@@ -197,8 +197,11 @@ impl Store for FaultyStore {
         self.store.create_endpoint(endpoint).await
     }
 
-    async fn find_endpoint(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Endpoint>> {
-        self.store.find_endpoint(of, id).await
+    async fn find_endpoints(
+        &self,
+        ids: &[(ApplicationKey, PublicId)],
+    ) -> Answer<Vec<Option<Endpoint>>> {
+        self.store.find_endpoints(ids).await
     }
 
     async fn list_endpoints(&self, of: ApplicationKey, page: Page) -> Answer<Vec<Endpoint>> {

@@ -10,7 +10,7 @@ use domain::id::{ApplicationKey, EndpointKey, PublicId};
 
 use crate::postgres::pool::Pool;
 
-use super::find::find;
+use super::find::find_one;
 use crate::endpoint::{Changed, Endpoint, EndpointChange, EndpointUpdate, secret_row};
 use crate::postgres::codec::{EndpointRow, SettingsColumns, millis_i32};
 use crate::postgres::errors::store_error;
@@ -33,7 +33,7 @@ pub(in crate::postgres) async fn update(
     change: &EndpointChange,
 ) -> Result<EndpointUpdate, StoreError> {
     for _ in 0..TRIES {
-        let Some(old) = find(pool, sealer, application, id).await? else {
+        let Some(old) = find_one(pool, sealer, application, id).await? else {
             return Ok(EndpointUpdate::Missing);
         };
         let changed = match change.apply(&old) {

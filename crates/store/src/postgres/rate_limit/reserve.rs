@@ -5,6 +5,10 @@
 //! the limit is granted. The window is that of the statement's instant on the database's clock, also
 //! if the statement then waited for the lock into the next one.
 //!
+//! The commit does not wait for the disk. The log is written in order, so by the time that a submission
+//! is stored, durably, what was reserved for it is durable too: a crash of the database can only forget
+//! units of requests that stored nothing.
+//!
 //! Rows are locked in the order of their keys. The counter stops before it would overflow, far above
 //! any limit.
 
@@ -43,10 +47,12 @@ async fn reserve_round(pool: &Pool, asked: &[&Reservation]) -> Result<Vec<Reserv
     let rows = after_conflict(|| async {
         sqlx::query!(
             r#"-- postgres::rate_limit::reserve
-            WITH r AS MATERIALIZED (
+            WITH t AS MATERIALIZED (
+                SELECT set_config('synchronous_commit', 'off', true)
+            ), r AS MATERIALIZED (
                 SELECT a.limiter, a.subject, a.units, a.place, w.length,
                     date_bin(w.length, statement_timestamp(), 'epoch'::timestamptz) AS window_start
-                FROM unnest($1::smallint[], $2::text[], $3::bigint[], $4::integer[])
+                FROM t CROSS JOIN unnest($1::smallint[], $2::text[], $3::bigint[], $4::integer[])
                     WITH ORDINALITY AS a(limiter, subject, window_ms, units, place)
                 CROSS JOIN LATERAL (SELECT a.window_ms * interval '1 millisecond' AS length) w
             ), c AS (

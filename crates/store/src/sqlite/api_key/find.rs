@@ -1,4 +1,4 @@
-//! The live key with a digest. A key bound to an application ends with it.
+//! The live keys with some digests. A key bound to an application ends with it.
 
 use domain::id::ApplicationKey;
 use sqlx::{FromRow, SqlitePool};
@@ -19,7 +19,19 @@ struct Row {
     use_due: bool,
 }
 
+/// In the order of the digests.
 pub(in crate::sqlite) async fn find(
+    readers: &SqlitePool,
+    digests: &[ApiKeyDigest],
+) -> Result<Vec<Option<ApiKey>>, StoreError> {
+    let mut found = Vec::with_capacity(digests.len());
+    for digest in digests {
+        found.push(find_one(readers, digest).await?);
+    }
+    Ok(found)
+}
+
+async fn find_one(
     readers: &SqlitePool,
     digest: &ApiKeyDigest,
 ) -> Result<Option<ApiKey>, StoreError> {

@@ -1,4 +1,4 @@
-//! The live endpoint of an application with an id.
+//! The live endpoints with some ids, each in its application.
 
 use domain::id::{ApplicationKey, PublicId};
 use sqlx::{SqliteExecutor, SqlitePool};
@@ -9,18 +9,22 @@ use crate::sealing::Sealer;
 use crate::sqlite::codec::EndpointRow;
 use crate::sqlite::errors::store_error;
 
+/// In the order of the ids.
 pub(in crate::sqlite) async fn find(
     readers: &SqlitePool,
     sealer: &Sealer,
-    application: ApplicationKey,
-    id: &PublicId,
-) -> Result<Option<Endpoint>, StoreError> {
-    let row = find_row(readers, application, id).await;
-    let row = row.map_err(|error| store_error("endpoint::find", error))?;
-    row.map(|row| row.endpoint(sealer)).transpose()
+    ids: &[(ApplicationKey, PublicId)],
+) -> Result<Vec<Option<Endpoint>>, StoreError> {
+    let mut found = Vec::with_capacity(ids.len());
+    for (application, id) in ids {
+        let row = find_row(readers, *application, id).await;
+        let row = row.map_err(|error| store_error("endpoint::find", error))?;
+        found.push(row.map(|row| row.endpoint(sealer)).transpose()?);
+    }
+    Ok(found)
 }
 
-/// The same, also inside a transaction.
+/// One of them, also inside a transaction.
 pub(super) async fn find_row<'c>(
     executor: impl SqliteExecutor<'c>,
     application: ApplicationKey,
