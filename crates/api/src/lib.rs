@@ -17,6 +17,7 @@
 //! | `request_log`, `unread_body` | what happens around every request |
 //! | `waker` | tells workers that something is due |
 //! | `server`, `settings` | listens, and stops gracefully |
+//! | `trivial` | the same server with one call that does nothing, for the bench |
 //!
 //! Every queue and buffer is bounded by [`Settings`]: connections, body bytes, and the time that each
 //! part of a request may take.
@@ -37,6 +38,7 @@ mod request_log;
 mod routes;
 mod server;
 mod settings;
+mod trivial;
 mod unread_body;
 mod waker;
 
@@ -46,4 +48,5 @@ pub use rate_limit::source::{SourceLimit, SourceSecret};
 pub use routes::{DescribedCall, described_calls, document};
 pub use server::{RunningApi, start};
 pub use settings::{Args, Rate, RateArgs, Settings, SourceSecretArg};
+pub use trivial::trivial_entry;
 pub use waker::Waker;

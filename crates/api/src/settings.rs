@@ -115,6 +115,16 @@ pub struct Args {
         value_parser = |text: &str| process::parse_size(text, 1..=BODY_LIMIT_BYTES_MAX)
     )]
     pub body_limit: u64,
+    /// How many submissions one commit stores at most, 1 to 1,000: those that arrive during a commit
+    /// share the next.
+    #[arg(
+        long,
+        env = "FENCEPOST_FLUSH_ROWS",
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u16).range(1..=1_000)
+    )]
+    pub flush_rows: u16,
     /// How much may come in.
     #[command(flatten)]
     pub rates: RateArgs,
@@ -135,6 +145,10 @@ impl Args {
             private_listen: self.private_listen,
             body_limit_bytes: usize::try_from(self.body_limit).unwrap_or(usize::MAX),
             address_policy: self.address_policy.policy(),
+            commit: CommitLimits {
+                flush_rows_max: self.flush_rows.into(),
+                ..CommitLimits::default()
+            },
             ..Settings::default()
         }
     }

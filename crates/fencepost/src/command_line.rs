@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{demo, doctor, keys, migrate, serve, verify};
+use crate::{bench, demo, doctor, keys, migrate, serve, verify};
 
 /// Webhooks out, with every race settled by the database.
 #[derive(Debug, Parser)]
@@ -29,6 +29,8 @@ pub(crate) enum Command {
     /// A process that `verify` races against others of its kind.
     #[command(hide = true, name = proof::contestant::ARGUMENT)]
     Contestant,
+    /// How fast, beside what this machine can do, on a scratch database beside the one named.
+    Bench(Box<bench::Args>),
 }
 
 /// Where all state is kept when nothing else is said.

@@ -4,6 +4,7 @@
 //! the separate binaries start.
 #![expect(clippy::print_stdout, reason = "a command's answer goes to standard output")]
 
+mod bench;
 mod command_line;
 mod demo;
 mod doctor;
@@ -20,6 +21,13 @@ use process::Sections;
 use crate::command_line::{Command, CommandLine};
 
 fn main() -> ExitCode {
+    // Under the names of the separate binaries it is those: so the bench measures real processes.
+    match called_as().as_deref() {
+        Some(proof::bench::API) => return api::main_entry(),
+        Some(proof::bench::WORKER) => return worker::main_entry(),
+        Some(proof::bench::TRIVIAL) => return api::trivial_entry(),
+        _ => {}
+    }
     let line: CommandLine = process::config::parse_subcommand("serve", Sections::Both);
     // What a person asked for is answered on standard output; beside it only what went wrong is told.
     match line.command {
@@ -42,6 +50,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// The name that this process was started under.
+fn called_as() -> Option<String> {
+    let path = std::env::args_os().next()?;
+    Some(std::path::Path::new(&path).file_name()?.to_str()?.to_owned())
+}
+
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(args) => serve::run(*args).await,
@@ -51,5 +65,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Keys(args) => keys::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Contestant => verify::contest().await,
+        Command::Bench(args) => bench::run(*args).await,
     }
 }

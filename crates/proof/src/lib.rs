@@ -9,6 +9,7 @@
 //! api and worker only as processes.
 
 mod barrier;
+pub mod bench;
 mod connections;
 pub mod contestant;
 mod ground;
