@@ -38,6 +38,7 @@ mod keys;
 mod lapses;
 mod leader;
 mod maintenance;
+mod operations;
 mod outbox;
 mod partitions;
 mod plans;
