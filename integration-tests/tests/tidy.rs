@@ -15,6 +15,7 @@
 //!   product's code). After `file.rs::` it is a function of that file.
 
 mod tidy {
+    mod alerts;
     mod ci;
     mod documents;
     mod domain;

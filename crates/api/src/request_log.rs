@@ -11,10 +11,12 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use actix_web::middleware::Next;
+use process::metrics;
 use tracing::Instrument;
 
 use crate::problem::Problem;
 
+const NO_ROUTE: &str = "(none)";
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Middleware: see the module.
@@ -27,15 +29,17 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
         "request",
         request.id = %id,
         request.method = %request.method(),
-        request.route = request.match_pattern().as_deref().unwrap_or("(none)"),
+        request.route = request.match_pattern().as_deref().unwrap_or(NO_ROUTE),
         api_key.id = tracing::field::Empty,
         endpoint.id = tracing::field::Empty,
         submission.id = tracing::field::Empty,
         delivery.id = tracing::field::Empty,
     );
+    let route = route_of(&request);
     let began = Instant::now();
     let mut response = next.call(request).instrument(span.clone()).await?;
     let _entered = span.entered();
+    count(route, response.status(), began);
     log_end(&response, began);
     let headers = response.headers_mut();
     let text = HeaderValue::try_from(id.to_string());
@@ -44,6 +48,22 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+/// The pattern, and none for what is not served: a caller chooses no label.
+fn route_of(request: &ServiceRequest) -> String {
+    request.match_pattern().unwrap_or_else(|| NO_ROUTE.to_owned())
+}
+
+fn count(route: String, status: StatusCode, began: Instant) {
+    let class = match status.as_u16() {
+        200..=299 => "2xx",
+        300..=399 => "3xx",
+        400..=499 => "4xx",
+        _ => "5xx",
+    };
+    metrics::REQUESTS.add_of_route(&route, class);
+    metrics::REQUEST_SECONDS.took_of_route(route, began.elapsed());
 }
 
 /// The one place where a fault is logged, with its whole chain.

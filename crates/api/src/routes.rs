@@ -14,6 +14,7 @@ mod endpoint;
 mod form;
 mod inbound;
 mod livez;
+mod metrics;
 mod readyz;
 mod source;
 mod submission;
@@ -149,6 +150,7 @@ pub(crate) fn private(config: &mut ServiceConfig) {
     let calls = vec![
         Call::get("/livez", Access::Anyone, livez::doc(), livez::live),
         Call::get("/readyz", Access::Anyone, readyz::doc(), readyz::ready),
+        Call::get("/metrics", Access::Anyone, metrics::doc(), metrics::metrics),
     ];
     table::serve(config, calls);
 }

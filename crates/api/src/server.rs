@@ -68,6 +68,8 @@ pub fn start(
     store: Arc<dyn Store>,
     stop: CancellationToken,
 ) -> anyhow::Result<RunningApi> {
+    process::metrics::install();
+    tokio::spawn(process::metrics::keep(stop.clone()));
     let document = routes::document().context("the calls cannot be described")?;
     let state = Data::new(State::new(settings, store, document));
     let settings = &state.settings;

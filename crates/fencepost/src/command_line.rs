@@ -117,6 +117,16 @@ mod tests {
     }
 
     #[test]
+    fn the_operations_document_names_every_setting() {
+        let document = include_str!("../../../docs/OPERATIONS.md");
+        for setting in serve().get_arguments().filter_map(clap::Arg::get_long) {
+            let row = format!("| `--{setting}` |");
+            let is_setting = !["config", "print-config", "help", "version"].contains(&setting);
+            assert!(!is_setting || document.contains(&row), "docs/OPERATIONS.md lacks {row}");
+        }
+    }
+
+    #[test]
     fn the_command_line_is_consistent() {
         CommandLine::command().debug_assert();
     }

@@ -50,6 +50,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let policy = args.api.address_policy.policy();
     let api = api::start(args.api.settings(&opened.sealer), opened.for_api, stop.clone())?;
     let worker = worker::start(args.worker.settings(policy), opened.for_worker, stop.clone());
+    let told = args.worker.serve_private(worker.health(), stop.clone()).await;
+    if told.is_err() {
+        stop.cancel();
+    }
     println!("listening http://{} private http://{}", api.address(), api.private_address());
     for note in opened.notes {
         println!("{note}");
@@ -61,6 +65,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
             worker.finished().await.inspect(|()| stop.cancel()).inspect_err(|_| stop.cancel())
         },
     );
+    told?;
     api?;
     worker?;
     Ok(ExitCode::SUCCESS)

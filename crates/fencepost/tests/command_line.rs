@@ -14,7 +14,8 @@ fn fencepost(folder: &Path) -> Command {
         .env_remove("DATABASE_URL")
         .env_remove("FENCEPOST_SEALING_KEY")
         .env("FENCEPOST_LISTEN", "127.0.0.1:0")
-        .env("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0");
+        .env("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0")
+        .env("FENCEPOST_WORKER_PRIVATE_LISTEN", "127.0.0.1:0");
     command
 }
 

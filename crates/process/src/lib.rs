@@ -8,6 +8,7 @@ mod address_policy;
 pub mod config;
 mod database;
 mod log;
+pub mod metrics;
 mod sealing_key;
 mod size;
 mod stop;

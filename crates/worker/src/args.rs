@@ -1,11 +1,17 @@
 //! The worker's arguments.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use domain::destination::AddressPolicy;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::Settings;
+use crate::health::Health;
+use crate::private::serve_private;
 
 /// Arguments of a worker. Each has a default, and its limits are those of [`Settings`].
 #[derive(Debug, Clone, clap::Args)]
@@ -80,6 +86,38 @@ pub struct Args {
     #[arg(long, env = "FENCEPOST_WORKER_DNS_DEADLINE", value_name = "TIME", default_value = "3s")]
     #[arg(value_parser = |text: &str| duration(text, 10 * MS..=30_000 * MS))]
     pub worker_dns_deadline: Duration,
+    /// How long something may be due with nothing claimed before the worker is not ready any more.
+    #[arg(long, env = "FENCEPOST_WORKER_STALLED_AFTER", value_name = "TIME", default_value = "1m")]
+    #[arg(value_parser = |text: &str| duration(text, 100 * MS..=3_600_000 * MS))]
+    pub worker_stalled_after: Duration,
+    /// Where readiness and metrics are told, or "off"; keep it away from callers.
+    #[arg(
+        long,
+        env = "FENCEPOST_WORKER_PRIVATE_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8082"
+    )]
+    pub worker_private_listen: PrivateListen,
+}
+
+/// Where a worker tells its readiness and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrivateListen {
+    /// Nowhere.
+    Off,
+    /// There. Port 0 lets the system choose one.
+    On(SocketAddr),
+}
+
+impl FromStr for PrivateListen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        text.parse().map(Self::On).map_err(|_| "must be an address with a port, or off".to_owned())
+    }
 }
 
 impl Args {
@@ -101,7 +139,23 @@ impl Args {
             record_queue_max: self.worker_record_queue,
             stop_deadline: self.worker_stop_deadline,
             dns_deadline: self.worker_dns_deadline,
+            stalled_after: self.worker_stalled_after,
             address_policy,
+        }
+    }
+
+    /// Serves readiness and metrics of a worker as asked. Answers where.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub async fn serve_private(
+        &self,
+        health: Health,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Option<SocketAddr>> {
+        match self.worker_private_listen {
+            PrivateListen::Off => Ok(None),
+            PrivateListen::On(address) => serve_private(address, health, stop).await.map(Some),
         }
     }
 }
@@ -187,6 +241,8 @@ mod tests {
             ("--worker-payload-memory=4GiB", "less than 4GiB"),
             ("--worker-payload-memory=1kb", "KiB"),
             ("--worker-name=", "1 to 64"),
+            ("--worker-stalled-after=1ms", "between 100ms and 1h"),
+            ("--worker-private-listen=8082", "an address with a port, or off"),
         ] {
             let refused = parse(&[argument]).unwrap_err();
             assert!(refused.contains(word), "{argument}: {refused}");

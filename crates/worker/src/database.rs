@@ -1,21 +1,27 @@
 //! The store, and whether it answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use store::{Store, StoreError};
+
+use crate::health::Health;
 
 /// The store as all parts of a worker see it. That it went away is said once, and that it is back
 /// once, however many loops meet it.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     store: Arc<dyn Store>,
-    away: Arc<AtomicBool>,
+    health: Health,
 }
 
 impl Database {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, away: Arc::new(AtomicBool::new(false)) }
+    pub(crate) fn new(store: Arc<dyn Store>, health: Health) -> Self {
+        Self { store, health }
+    }
+
+    /// What the worker's progress is told to.
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
     }
 
     /// The store. What it answers goes through [`Database::noted`].
@@ -27,7 +33,7 @@ impl Database {
     pub(crate) fn noted<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         match &answer {
             Err(error @ StoreError::Unavailable { .. }) => {
-                if !self.away.swap(true, Ordering::Relaxed) {
+                if self.health.is_away(true) {
                     tracing::error!(
                         error = error.chain(),
                         "the database is away; trying again until it is back"
@@ -35,7 +41,7 @@ impl Database {
                 }
             }
             _ => {
-                if self.away.swap(false, Ordering::Relaxed) {
+                if self.health.is_away(false) {
                     tracing::info!("the database is back");
                 }
             }

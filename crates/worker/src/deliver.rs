@@ -11,9 +11,11 @@ use store::submission::Payload;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::backoff::Backoff;
 use crate::claim::{Claim, Claimed};
+use crate::counting;
 use crate::database::Database;
 use crate::dispatch::AtCap;
 use crate::give_back::GiveBack;
@@ -92,10 +94,20 @@ impl Deliverer {
 
     /// Delivers. A panic is logged, and frees the place; the claim ends with its lease.
     pub(crate) async fn run(self: Arc<Self>, job: Job) {
-        let id = job.delivery.delivery;
-        if let Err(panic) = guarded(self.deliver(job)).await {
-            tracing::error!(delivery.id = %id, panic, "a delivery panicked; its lease ends its claim");
-        }
+        // Whatever is said on the way says of what: the submission's id is in the api's answer and log.
+        let span = tracing::error_span!(
+            "delivery",
+            submission.id = %job.delivery.submission,
+            delivery.id = %job.delivery.delivery,
+            endpoint.key = %job.delivery.endpoint,
+            claim.token = %job.claim.token(),
+        );
+        let delivering = async {
+            if let Err(panic) = guarded(self.deliver(job)).await {
+                tracing::error!(panic, "a delivery panicked; its lease ends its claim");
+            }
+        };
+        delivering.instrument(span).await;
     }
 
     async fn deliver(&self, job: Job) {
@@ -141,7 +153,9 @@ impl Deliverer {
             verdict: decision.verdict,
             evidence: tried.evidence,
         };
+        let outcome = report.outcome.clone();
         let recording = self.recorder.record(report).await;
+        counting::attempt(&outcome, decision.verdict, recording, duration);
         if let Some(recording) = recording {
             self.at_cap.slot_freed(delivery.endpoint);
             tell(&delivery, recording, duration);

@@ -13,9 +13,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::delivery::ClaimKind;
 use domain::delivery::retry::jittered;
+use domain::delivery::{ClaimKind, FailureReason};
 use domain::id::EndpointKey;
+use process::metrics;
 use store::StoreError;
 use store::delivery::{ClaimBatch, ClaimRequest, Standing};
 use store::wake_up::DueWatch;
@@ -130,7 +131,13 @@ impl Dispatcher {
 
     async fn check(&self) -> Result<(), StoreError> {
         match self.stop.run_until_cancelled(self.database.store().check()).await {
-            Some(checked) => self.database.noted(checked),
+            Some(checked) => {
+                let checked = self.database.noted(checked);
+                if checked.is_ok() {
+                    self.database.health().checked();
+                }
+                checked
+            }
             None => Ok(()),
         }
     }
@@ -165,6 +172,11 @@ impl Dispatcher {
             return Ok(());
         };
         let found = self.database.noted(found)?;
+        if !found.is_empty() {
+            self.database.health().found_due();
+        } else if query.after.is_none() {
+            self.database.health().progressed();
+        }
         let now = Instant::now();
         let poll = jittered(self.settings.poll_interval, fastrand::f64());
         self.round.found(&found, now, poll, self.settings.sweep_interval);
@@ -259,7 +271,7 @@ impl Dispatcher {
             }
         };
         self.stuck.went_well();
-        tell_of_lapses(&batch);
+        self.note(&batch, sent.elapsed());
         for endpoint in &turn.endpoints {
             if let Some(made) = self.swept.get_mut(endpoint) {
                 *made |= request.sweep;
@@ -279,6 +291,20 @@ impl Dispatcher {
             self.loader.start(claim, claimed.collect(), places, load);
         }
         Ok(())
+    }
+
+    /// Counts what a claim took. One that took nothing from endpoints that may give more is no progress.
+    fn note(&self, batch: &ClaimBatch, took: Duration) {
+        metrics::CLAIM_SECONDS.took(took);
+        metrics::CLAIM_BATCH.sized(batch.claimed.len());
+        let is_closed = |standing: &Standing| !matches!(standing, Standing::More | Standing::Empty);
+        if !batch.claimed.is_empty()
+            || !batch.set_aside.is_empty()
+            || batch.endpoints.iter().all(|(_, standing)| is_closed(standing))
+        {
+            self.database.health().progressed();
+        }
+        tell_of_lapses(batch);
     }
 
     /// One of them holds up the claim: its row is locked for long, or the database refuses what the
@@ -316,6 +342,7 @@ impl Dispatcher {
 fn tell_of_lapses(batch: &ClaimBatch) {
     let reclaimed = batch.claimed.iter().filter(|claimed| claimed.kind == ClaimKind::Reclaimed);
     for claimed in reclaimed {
+        metrics::LAPSES.add(1);
         tracing::warn!(
             delivery.id = %claimed.delivery,
             endpoint.key = %claimed.endpoint,
@@ -325,6 +352,10 @@ fn tell_of_lapses(batch: &ClaimBatch) {
         );
     }
     for lapsed in &batch.set_aside {
+        metrics::LAPSES.add(1);
+        if lapsed.kind == ClaimKind::Abandoned {
+            metrics::FAILED.add_with("reason", FailureReason::Abandoned.as_str(), 1);
+        }
         tracing::warn!(
             delivery.id = %lapsed.delivery,
             endpoint.key = %lapsed.endpoint,

@@ -25,7 +25,7 @@ struct Command {
 
 /// Runs a worker until SIGTERM or SIGINT: the whole of the binary `fencepost-worker`.
 ///
-/// Prints `worker ready` on standard output when its loops run. A database that cannot be reached is
+/// Prints `worker ready private http://ADDRESS` on standard output when its loops run. A database that cannot be reached is
 /// waited for; one whose schema this build cannot use ends the process.
 #[must_use]
 pub fn main_entry() -> ExitCode {
@@ -53,10 +53,12 @@ async fn serve(command: &Command) -> anyhow::Result<()> {
     let store = command.database.open(command.sealing.required()?).await?;
     let settings = command.worker.settings(command.address_policy.policy());
     tracing::info!(worker = settings.name, "starting");
-    let mut worker = crate::start(settings, store, stop);
+    let mut worker = crate::start(settings, store, stop.clone());
+    let private = command.worker.serve_private(worker.health(), stop).await?;
     if worker.started().await {
         // Whoever started the process may have closed the pipe, which is no reason not to deliver.
-        let _ = writeln!(std::io::stdout(), "worker ready");
+        let private = private.map(|it| format!(" private http://{it}")).unwrap_or_default();
+        let _ = writeln!(std::io::stdout(), "worker ready{private}");
     }
     worker.finished().await
 }

@@ -26,21 +26,26 @@
 mod args;
 mod backoff;
 mod claim;
+mod counting;
 mod database;
 mod deliver;
 mod dispatch;
 mod entry;
 mod give_back;
 mod guard;
+mod health;
 mod listen;
 mod load;
 mod maintain;
+mod private;
 mod record;
 mod running;
 pub mod send;
 mod settings;
 
-pub use args::Args;
+pub use args::{Args, PrivateListen};
 pub use entry::main_entry;
+pub use health::{Health, NotReady};
+pub use private::serve_private;
 pub use running::{RunningWorker, start};
 pub use settings::Settings;

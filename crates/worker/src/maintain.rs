@@ -10,6 +10,7 @@ mod task;
 use std::time::Duration;
 
 use domain::delivery::retry::jittered;
+use process::metrics;
 use store::StoreError;
 use store::maintenance::Candidacy;
 use tokio::time::Instant;
@@ -92,6 +93,7 @@ impl Maintainer {
             };
             self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
         }
+        tell_of_the_lead(false);
         if self.leads_until.is_some() {
             let resigned = self.database.store().resign(self.token).await;
             if let Err(error) = resigned {
@@ -140,6 +142,7 @@ impl Maintainer {
             _ => {}
         }
         self.leads_until = leads.then(|| asked + RENEWAL);
+        tell_of_the_lead(leads);
         Ok(self.leads_until)
     }
 
@@ -161,5 +164,14 @@ impl Maintainer {
                 Ok(task.interval())
             }
         }
+    }
+}
+
+/// What is due is told by one worker alone.
+fn tell_of_the_lead(leads: bool) {
+    metrics::UPKEEP.set(leads.into());
+    if !leads {
+        metrics::DUE.set(0);
+        metrics::DUE_OLDEST.set_seconds(Duration::ZERO);
     }
 }

@@ -8,10 +8,12 @@ mod batch;
 
 use std::collections::VecDeque;
 
+use process::metrics;
 use store::StoreError;
 use store::delivery::{Recording, Report};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::batch::take_batch;
@@ -57,6 +59,7 @@ impl Recorder {
             Err(_) => None,
         };
         if recording.is_none() {
+            metrics::UNRECORDED.add(1);
             tracing::error!(
                 delivery.id = %delivery,
                 claim.token = %token,
@@ -174,7 +177,13 @@ impl Run {
         let mut backoff = Backoff::of_a_record();
         let mut contended = 0;
         loop {
+            let began = Instant::now();
             let written = self.database.store().record_attempts(reports).await;
+            if written.is_ok() {
+                metrics::RECORD_SECONDS.took(began.elapsed());
+                metrics::RECORD_BATCH.sized(reports.len());
+                self.database.health().progressed();
+            }
             match self.database.noted(written) {
                 Err(error @ StoreError::Contended { .. }) => {
                     contended += 1;

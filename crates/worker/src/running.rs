@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use process::metrics;
 use store::{Store, StoreError};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -11,11 +12,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Settings;
+use crate::counting;
 use crate::database::Database;
 use crate::deliver::Deliverer;
 use crate::dispatch::{AtCap, Dispatcher};
 use crate::give_back::GiveBack;
 use crate::guard::guarded;
+use crate::health::Health;
 use crate::listen;
 use crate::load::Loader;
 use crate::maintain::Maintainer;
@@ -30,6 +33,7 @@ const CUT_OFF: Duration = Duration::from_secs(1);
 pub struct RunningWorker {
     task: JoinHandle<anyhow::Result<()>>,
     started: oneshot::Receiver<()>,
+    health: Health,
 }
 
 impl RunningWorker {
@@ -37,6 +41,12 @@ impl RunningWorker {
     /// whether it does: if not, [`finished`](Self::finished) says why.
     pub async fn started(&mut self) -> bool {
         (&mut self.started).await.is_ok()
+    }
+
+    /// Whether it makes progress, for whoever asks.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.health.clone()
     }
 
     /// Waits for its end: after the token was cancelled, or when the schema of the database turns out
@@ -56,20 +66,25 @@ impl RunningWorker {
 #[must_use]
 pub fn start(settings: Settings, store: Arc<dyn Store>, stop: CancellationToken) -> RunningWorker {
     let settings = Arc::new(settings.within_limits());
+    metrics::install();
+    counting::begin();
+    metrics::PLACES.set(settings.concurrency.into());
     let (tell_started, started) = oneshot::channel();
-    RunningWorker { task: tokio::spawn(run(settings, store, stop, tell_started)), started }
+    let health = Health::new(settings.stalled_after);
+    let database = Database::new(store, health.clone());
+    let task = tokio::spawn(run(settings, database, stop, tell_started));
+    RunningWorker { task, started, health }
 }
 
 async fn run(
     settings: Arc<Settings>,
-    store: Arc<dyn Store>,
+    database: Database,
     stop: CancellationToken,
     started: oneshot::Sender<()>,
 ) -> anyhow::Result<()> {
     // The worker's own end stops its parts, and not what else hangs on the token.
     let stop = stop.child_token();
     let abandon = CancellationToken::new();
-    let database = Database::new(store);
     let (recorder, recording) = Recorder::new(
         database.clone(),
         settings.record_batch_max,
@@ -111,6 +126,7 @@ async fn run(
             tracing::error!(panic, "the upkeep of this worker has ended");
         }
     });
+    tasks.spawn(metrics::keep(stop.clone()));
     tasks.spawn(listen::listen(database.clone(), stop.clone()));
     let mut dispatching = tokio::spawn(dispatcher.run(started));
     let early = tokio::select! {

@@ -45,6 +45,9 @@ pub struct Settings {
     /// How long the look-up of a name may take, within the connect deadline. 10 ms to 30 s, 3 s by
     /// default.
     pub dns_deadline: Duration,
+    /// How long something may be due with nothing claimed before the worker is not ready any more.
+    /// 100 ms to 1 h, 1 min by default.
+    pub stalled_after: Duration,
     /// Where requests may go.
     pub address_policy: AddressPolicy,
 }
@@ -63,6 +66,7 @@ impl Default for Settings {
             record_queue_max: 256,
             stop_deadline: Duration::from_secs(25),
             dns_deadline: Duration::from_secs(3),
+            stalled_after: Duration::from_mins(1),
             address_policy: AddressPolicy::default(),
         }
     }
@@ -85,6 +89,7 @@ impl Settings {
             record_queue_max: self.record_queue_max.max(1),
             stop_deadline: self.stop_deadline.clamp(ms(100), Duration::from_mins(5)),
             dns_deadline: self.dns_deadline.clamp(ms(10), Duration::from_secs(30)),
+            stalled_after: self.stalled_after.clamp(ms(100), Duration::from_hours(1)),
             address_policy: self.address_policy,
         }
     }

@@ -15,6 +15,7 @@ impl Settings {
             .with("DATABASE_URL", database_url)
             .with("FENCEPOST_LISTEN", "127.0.0.1:0")
             .with("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0")
+            .with("FENCEPOST_WORKER_PRIVATE_LISTEN", "127.0.0.1:0")
             .with("FENCEPOST_SEALING_KEY", SEALING_KEY)
             .with("FENCEPOST_ALLOW_NETWORKS", "127.0.0.0/8")
     }

@@ -8,6 +8,8 @@ use super::{ChildProcess, Settings};
 pub struct Worker {
     pub process: ChildProcess,
     pub name: String,
+    /// Readiness and metrics.
+    pub private_url: String,
 }
 
 impl Worker {
@@ -18,8 +20,8 @@ impl Worker {
         settings: &Settings,
     ) -> anyhow::Result<Self> {
         let mut process = ChildProcess::start(name, binary, &[], settings)?;
-        let ready = |line: &str| (line == "worker ready").then_some(());
-        process.wait_for_line("that it is ready", START_UP, ready).await?;
-        Ok(Self { process, name: name.to_owned() })
+        let ready = |line: &str| line.strip_prefix("worker ready private ").map(str::to_owned);
+        let private_url = process.wait_for_line("that it is ready", START_UP, ready).await?;
+        Ok(Self { process, name: name.to_owned(), private_url })
     }
 }

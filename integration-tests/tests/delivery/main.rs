@@ -9,6 +9,7 @@ mod inbound;
 mod killed_worker;
 mod lapses;
 mod lost_database;
+mod observability;
 mod outcomes;
 mod pooler;
 mod rate_limits;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::metrics;
 use store::submission::{Acceptance, NewSubmission};
 use store::{Store, StoreError};
 use tokio::time::Instant;
@@ -20,12 +21,17 @@ const TRIED_WITHIN: Duration = Duration::from_secs(3);
 pub(super) async fn flush(store: Arc<dyn Store>, waker: Waker, batch: Vec<Waiting>) {
     let (submissions, answers): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|waiting| (waiting.submission, waiting.answer)).unzip();
-    match accept(store.as_ref(), &submissions).await {
+    let began = Instant::now();
+    let accepted = accept(store.as_ref(), &submissions).await;
+    metrics::ACCEPT_SECONDS.took(began.elapsed());
+    metrics::ACCEPT_BATCH.sized(submissions.len());
+    match accepted {
         Ok(acceptances) => {
             if acceptances.iter().any(is_stored) {
                 waker.wake();
             }
             for (answer, acceptance) in answers.into_iter().zip(acceptances) {
+                count(&acceptance);
                 // Whoever went away is not told.
                 let _ = answer.send(Ok(acceptance));
             }
@@ -39,6 +45,10 @@ pub(super) async fn flush(store: Arc<dyn Store>, waker: Waker, batch: Vec<Waitin
                 if matches!(&alone, Ok(Some(acceptance)) if is_stored(acceptance)) {
                     waker.wake();
                 }
+                match &alone {
+                    Ok(Some(acceptance)) => count(acceptance),
+                    Ok(None) | Err(_) => metrics::SUBMISSIONS.add_with("result", "failed", 1),
+                }
                 let _ = answer.send(match alone {
                     Ok(Some(acceptance)) => Ok(acceptance),
                     Ok(None) => Err(NotAccepted::Lost),
@@ -48,11 +58,23 @@ pub(super) async fn flush(store: Arc<dyn Store>, waker: Waker, batch: Vec<Waitin
         }
         Err(error) => {
             let error = Arc::new(error);
+            metrics::SUBMISSIONS.add_with("result", "failed", answers.len() as u64);
             for answer in answers {
                 let _ = answer.send(Err(NotAccepted::Failed(Arc::clone(&error))));
             }
         }
     }
+}
+
+fn count(acceptance: &Acceptance) {
+    let result = match acceptance {
+        Acceptance::Accepted(_) => "accepted",
+        Acceptance::Replayed(_) => "replayed",
+        Acceptance::Conflicted => "conflicted",
+        Acceptance::KeyInProgress => "key_in_progress",
+        Acceptance::EndpointMissing => "endpoint_missing",
+    };
+    metrics::SUBMISSIONS.add_with("result", result, 1);
 }
 
 /// Whether something became due.

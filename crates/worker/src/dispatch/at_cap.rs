@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::id::EndpointKey;
+use process::metrics;
 use tokio::sync::Notify;
 
 use super::ring::ENDPOINTS_MAX;
@@ -55,6 +56,7 @@ pub(crate) struct Share {
 impl Drop for Share {
     fn drop(&mut self) {
         self.at_cap.freed(self.endpoint, self.bytes);
+        metrics::IN_FLIGHT.down();
     }
 }
 
@@ -95,6 +97,7 @@ impl AtCap {
     /// A delivery of the endpoint takes a place, and memory for its payload.
     pub(super) fn take_place(self: &Arc<Self>, endpoint: EndpointKey, payload_bytes: u32) -> Share {
         let bytes = usize::try_from(payload_bytes).unwrap_or(usize::MAX);
+        metrics::IN_FLIGHT.up();
         let mut known = self.known();
         let held = known.held.entry(endpoint).or_default();
         held.places += 1;

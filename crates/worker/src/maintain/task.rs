@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use domain::delivery::FailureReason;
 use domain::id::EndpointKey;
+use process::metrics;
 use store::maintenance::{Cleared, WhyKept};
 use store::{Store, StoreError};
 use time::Date;
@@ -33,6 +35,8 @@ pub(super) enum Task {
     ExpireFailed,
     /// Idempotency keys whose time is over.
     ExpireKeys,
+    /// What is due, for the metrics.
+    MeasureBacklog,
     /// Windows of rate limits that are over.
     SweepRateLimits,
     /// Room for the days to come.
@@ -42,7 +46,8 @@ pub(super) enum Task {
 }
 
 impl Task {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
+        Self::MeasureBacklog,
         Self::PrepareHistory,
         Self::CancelDeleted,
         Self::CancelRequested,
@@ -58,6 +63,7 @@ impl Task {
     pub(super) fn interval(self) -> Duration {
         match self {
             Self::CancelDeleted | Self::CancelRequested => Duration::from_secs(5),
+            Self::MeasureBacklog => Duration::from_secs(15),
             Self::RecountSlots => Duration::from_secs(30),
             Self::FailHeld | Self::ExpireFailed | Self::ExpireKeys | Self::SweepRateLimits => {
                 Duration::from_mins(1)
@@ -75,6 +81,7 @@ impl Task {
             Self::FailHeld => "fail_held",
             Self::ExpireFailed => "expire_failed",
             Self::ExpireKeys => "expire_keys",
+            Self::MeasureBacklog => "measure_backlog",
             Self::SweepRateLimits => "sweep_rate_limits",
             Self::PrepareHistory => "prepare_history",
             Self::ClearHistory => "clear_history",
@@ -101,6 +108,13 @@ impl Progress {
             Task::ExpireFailed => (store.expire_failed(DELIVERIES_MAX).await?, DELIVERIES_MAX),
             Task::ExpireKeys => (store.expire_keys(KEYS_MAX).await?, KEYS_MAX),
             Task::SweepRateLimits => (store.sweep_rate_limits(WINDOWS_MAX).await?, WINDOWS_MAX),
+            Task::MeasureBacklog => {
+                let backlog = store.read_backlog().await?;
+                metrics::DUE.set(backlog.due);
+                metrics::DUE_OLDEST
+                    .set_seconds(backlog.oldest.map(|it| it.age).unwrap_or_default());
+                return Ok(false);
+            }
             Task::RecountSlots => return self.recount(store).await,
             Task::PrepareHistory => return store.prepare_history().await.map(|()| false),
             Task::ClearHistory => {
@@ -108,6 +122,9 @@ impl Progress {
                 return Ok(self.tell(cleared));
             }
         };
+        if task == Task::FailHeld {
+            metrics::FAILED.add_with("reason", FailureReason::HeldTooLong.as_str(), done);
+        }
         // Windows end all the time, and nobody misses one.
         if done > 0 && task != Task::SweepRateLimits {
             tracing::info!(task = task.as_str(), count = done, "upkeep");
