@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use process::{ConfigArgs, DatabaseArgs, SealingArgs, Sections};
+use process::{ConfigArgs, DatabaseArgs, HoldArgs, SealingArgs, Sections};
 use store::{Store, StoreError};
 
 use crate::Args;
@@ -20,6 +20,8 @@ struct CommandLine {
     database: DatabaseArgs,
     #[command(flatten)]
     sealing: SealingArgs,
+    #[command(flatten)]
+    hold: HoldArgs,
     #[command(flatten)]
     api: Args,
 }
@@ -49,6 +51,7 @@ async fn run(line: &CommandLine) -> anyhow::Result<()> {
     let settings = line.api.settings(&sealer);
     let store = line.database.open(sealer).await?;
     check(store.as_ref()).await?;
+    line.hold.set(store.as_ref()).await?;
     let running = crate::start(settings, store, stop)?;
     announce(&running).context("cannot write to standard output")?;
     running.finished().await?;

@@ -224,11 +224,14 @@ pub enum CancelReason {
     EndpointDeleted,
     /// Its payload was erased.
     PayloadErased,
+    /// It was sent before the database was restored to an earlier time, an operator says.
+    MarkedSent,
 }
 
 impl CancelReason {
     /// Every reason.
-    pub const ALL: [Self; 3] = [Self::Operator, Self::EndpointDeleted, Self::PayloadErased];
+    pub const ALL: [Self; 4] =
+        [Self::Operator, Self::EndpointDeleted, Self::PayloadErased, Self::MarkedSent];
 
     /// The name in answers and logs.
     #[must_use]
@@ -237,6 +240,7 @@ impl CancelReason {
             Self::Operator => "operator",
             Self::EndpointDeleted => "endpoint_deleted",
             Self::PayloadErased => "payload_erased",
+            Self::MarkedSent => "marked_sent",
         }
     }
 }

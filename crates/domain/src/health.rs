@@ -25,6 +25,8 @@ pub struct Facts {
     pub invalid_indexes: Reading<Vec<String>>,
     /// The days that history has room for.
     pub partitions: Reading<Partitions>,
+    /// Whether a hold is on.
+    pub hold: Reading<bool>,
     /// What is due.
     pub backlog: Reading<Backlog>,
     /// Whether a notification comes back. `None` where there are none.

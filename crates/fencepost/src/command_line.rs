@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{bench, demo, doctor, keys, migrate, serve, verify};
+use crate::{bench, demo, doctor, hold, keys, migrate, serve, verify};
 
 /// Webhooks out, with every race settled by the database.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Migrate(migrate::Args),
     /// What is wrong with a database, in plain words, and what to do.
     Doctor(doctor::Args),
+    /// Lets nothing be claimed, shows what waits, and lets it go.
+    Hold(hold::Args),
     /// Keys of the api.
     Keys(keys::Args),
     /// Races each guarantee on a scratch database beside the one named.

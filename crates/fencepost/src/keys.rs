@@ -81,7 +81,7 @@ async fn create(args: &Create) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn open(database: &DatabaseArgs) -> anyhow::Result<Arc<dyn Store>> {
+pub(crate) async fn open(database: &DatabaseArgs) -> anyhow::Result<Arc<dyn Store>> {
     // No secret is sealed or opened: any sealer does.
     let options = StoreOptions::new(Sealer::new(SealingKey::generate()?, Vec::new()));
     let store = store::open(&database.database_url, options).await?;

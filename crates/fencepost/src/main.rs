@@ -8,6 +8,7 @@ mod bench;
 mod command_line;
 mod demo;
 mod doctor;
+mod hold;
 mod keys;
 mod migrate;
 mod serve;
@@ -62,6 +63,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Doctor(args) => doctor::run(&args).await,
+        Command::Hold(args) => hold::run(args).await,
         Command::Keys(args) => keys::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Contestant => verify::contest().await,

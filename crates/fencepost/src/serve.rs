@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use process::{ConfigArgs, SealingArgs};
+use process::{ConfigArgs, HoldArgs, SealingArgs};
 use store::sealing::Sealer;
 use store::sqlite::{self, ServerLock, SqliteStore};
 use store::{Backend, Store, StoreOptions};
@@ -25,6 +25,8 @@ pub(crate) struct Args {
     database: DatabaseArgs,
     #[command(flatten)]
     sealing: SealingArgs,
+    #[command(flatten)]
+    hold: HoldArgs,
     #[command(flatten)]
     api: api::Args,
     #[command(flatten)]
@@ -47,6 +49,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Backend::Sqlite => open_sqlite(&args).await?,
         Backend::Postgres => open_postgres(&args).await?,
     };
+    args.hold.set(opened.for_worker.as_ref()).await?;
     let policy = args.api.address_policy.policy();
     let api = api::start(args.api.settings(&opened.sealer), opened.for_api, stop.clone())?;
     let worker = worker::start(args.worker.settings(policy), opened.for_worker, stop.clone());

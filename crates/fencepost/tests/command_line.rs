@@ -348,3 +348,54 @@ fn the_doctor_ends_with_0_while_a_server_lives_and_with_1_when_something_has_to_
     server.terminate()?;
     Ok(())
 }
+
+#[test]
+fn under_a_hold_nothing_is_sent_and_what_waits_is_shown_marked_and_let_go() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let run = |arguments: &[&str]| -> anyhow::Result<String> {
+        let output = fencepost(folder.path()).args(arguments).output()?;
+        ensure!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let status = || -> anyhow::Result<serde_json::Value> {
+        Ok(serde_json::from_str(&run(&["hold", "status", "--json"])?)?)
+    };
+    let mut child = fencepost(folder.path())
+        .args(["serve", "--hold"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let output = BufReader::new(child.stdout.take().context("its output")?);
+    let mut server = Server { child, output };
+    let addresses = server.line("listening http://")?;
+    let address = addresses.split(' ').next().context("an address")?;
+    let key = server.line("admin key, shown once: ")?;
+    let post = |path: &str, body: &str| -> anyhow::Result<()> {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = self::request(address, &request)?;
+        ensure!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+        Ok(())
+    };
+    post("/v1/endpoints", r#"{"id":"orders","url":"https://example.com/hook"}"#)?;
+    post("/v1/endpoints/orders/submissions", "{}")?;
+    let held = status()?;
+    ensure!(held["held"] == true && held["reason"] == "--hold", "{held}");
+    ensure!(held["waiting"][0]["endpoint_id"] == "orders", "{held}");
+    ensure!(held["waiting"][0]["due"] == 1 && held["open_claims"] == 0, "{held}");
+    ensure!(run(&["hold", "on"])?.contains("no claim from before"));
+    let marked = run(&["hold", "mark-sent", "--submitted-before", "2999-01-01T00:00:00Z"])?;
+    ensure!(marked.starts_with("1 deliveries are marked as sent"), "{marked}");
+    ensure!(status()?["waiting"] == serde_json::json!([]));
+    run(&["hold", "off"])?;
+    ensure!(status()?["held"] == false);
+    let refused = fencepost(folder.path())
+        .args(["hold", "mark-sent", "--submitted-before", "2999-01-01T00:00:00Z"])
+        .output()?;
+    ensure!(stderr(&refused).contains("the hold is off"), "{}", stderr(&refused));
+    server.terminate()?;
+    Ok(())
+}

@@ -7,6 +7,7 @@
 mod address_policy;
 pub mod config;
 mod database;
+mod hold;
 mod log;
 pub mod metrics;
 mod sealing_key;
@@ -16,6 +17,7 @@ mod stop;
 pub use address_policy::AddressPolicyArgs;
 pub use config::{ConfigArgs, Sections};
 pub use database::DatabaseArgs;
+pub use hold::HoldArgs;
 pub use log::{SERVICE, init_log, init_log_with};
 pub use sealing_key::{SealingArgs, load_or_create_key_file};
 pub use size::parse_size;

@@ -51,6 +51,7 @@ pub fn of_cancel_reason(reason: CancelReason) -> i16 {
         CancelReason::Operator => 21,
         CancelReason::EndpointDeleted => 22,
         CancelReason::PayloadErased => 23,
+        CancelReason::MarkedSent => 24,
     }
 }
 

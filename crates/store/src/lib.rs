@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod endpoint;
 mod error;
 mod hex;
+pub mod hold;
 pub mod maintenance;
 pub mod new_id;
 mod open;
@@ -43,4 +44,4 @@ pub use options::StoreOptions;
 pub use store::{CreatedWindow, Page, Store};
 
 /// The version of the schema that this build was written for: the number of its newest migration.
-pub const SCHEMA_VERSION: i32 = 10;
+pub const SCHEMA_VERSION: i32 = 11;

@@ -13,6 +13,7 @@ mod delivery;
 mod doctor;
 mod endpoint;
 mod errors;
+mod hold;
 mod maintenance;
 mod pool;
 mod rate_limit;

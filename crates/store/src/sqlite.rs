@@ -17,6 +17,7 @@ mod delivery;
 mod doctor;
 mod endpoint;
 mod errors;
+mod hold;
 mod maintenance;
 mod pool;
 mod rate_limit;

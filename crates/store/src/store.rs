@@ -18,6 +18,7 @@ use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
 use crate::error::StoreError;
+use crate::hold::Holds;
 use crate::maintenance::Maintenance;
 use crate::rate_limit::{Reservation, Reserved};
 use crate::secret::{NewRotation, Resealing, Rotation};
@@ -75,7 +76,7 @@ impl CreatedWindow {
 /// Each call is one transaction. No call holds a lock or a connection when it returns. A future that
 /// is dropped leaves no transaction open.
 #[async_trait]
-pub trait Store: Maintenance + Sources + std::fmt::Debug + Send + Sync + 'static {
+pub trait Store: Maintenance + Sources + Holds + std::fmt::Debug + Send + Sync + 'static {
     /// How many writers the database lets work at once.
     fn writers_max(&self) -> usize {
         usize::MAX

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use process::{AddressPolicyArgs, ConfigArgs, DatabaseArgs, SealingArgs, Sections};
+use process::{AddressPolicyArgs, ConfigArgs, DatabaseArgs, HoldArgs, SealingArgs, Sections};
 
 /// The delivery worker of Fencepost: claims what is due, sends it, records what came of it.
 #[derive(Debug, Parser)]
@@ -17,6 +17,8 @@ struct Command {
     database: DatabaseArgs,
     #[command(flatten)]
     sealing: SealingArgs,
+    #[command(flatten)]
+    hold: HoldArgs,
     #[command(flatten)]
     address_policy: AddressPolicyArgs,
     #[command(flatten)]
@@ -51,6 +53,7 @@ fn run(command: &Command) -> anyhow::Result<()> {
 async fn serve(command: &Command) -> anyhow::Result<()> {
     let stop = process::stop_on_signal().context("signals cannot be received")?;
     let store = command.database.open(command.sealing.required()?).await?;
+    command.hold.set(store.as_ref()).await?;
     let settings = command.worker.settings(command.address_policy.policy());
     tracing::info!(worker = settings.name, "starting");
     let mut worker = crate::start(settings, store, stop.clone());

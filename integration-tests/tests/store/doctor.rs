@@ -22,6 +22,7 @@ on_both_stores! {
     slots_out_of_step_are_told_until_they_are_counted_anew,
     rows_that_belong_to_nothing_are_told_by_kind,
     clocks_that_disagree_are_told,
+    a_hold_is_told,
 }
 
 async fn examine_by(
@@ -67,7 +68,7 @@ async fn of_a_healthy_database_nothing_is_told(db: Fixture) -> anyhow::Result<()
     let findings = examine(&db).await?;
     let told: Vec<_> = findings.iter().filter(|it| it.level != Level::Fine).collect();
     assert!(told.is_empty(), "{told:#?}");
-    assert_eq!(findings.len(), 11);
+    assert_eq!(findings.len(), 12);
     Ok(())
 }
 
@@ -166,6 +167,14 @@ async fn rows_that_belong_to_nothing_are_told_by_kind(db: Fixture) -> anyhow::Re
     db.run("delete from {}deliveries where id = $1", tried.as_uuid()).await?;
     let strays = found(&db, "strays").await?;
     assert!(strays.found.contains("1 attempts without a delivery"), "{strays:?}");
+    Ok(())
+}
+
+async fn a_hold_is_told(db: Fixture) -> anyhow::Result<()> {
+    db.store.set_hold(true, None).await?;
+    assert_eq!(found(&db, "hold").await?.level, Level::Warning);
+    db.store.set_hold(false, None).await?;
+    assert_eq!(found(&db, "hold").await?.level, Level::Fine);
     Ok(())
 }
 

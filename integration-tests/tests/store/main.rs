@@ -34,6 +34,7 @@ mod endpoint_changes;
 mod endpoints;
 mod erase;
 mod fence;
+mod hold;
 mod keys;
 mod lapses;
 mod leader;

@@ -3,5 +3,6 @@
 
 mod accept;
 mod claim;
+mod hold;
 mod receipts;
 pub(crate) mod session;

@@ -40,6 +40,7 @@ const SLOT_TRANSACTIONS: u64 = 1_000_000;
 pub fn judge(facts: &Facts, thresholds: &Thresholds) -> Vec<Finding> {
     vec![
         worker(&facts.upkeep, &facts.backlog, thresholds),
+        read("hold", &facts.hold, |it| hold(*it)),
         read("due", &facts.backlog, |it| due(it, thresholds)),
         read("wake_ups", &facts.wake_ups, |it| wake_ups(*it)),
         read("clock", &facts.clock, |it| clock(*it, thresholds)),
@@ -97,6 +98,17 @@ fn worker(
             Finding::warning("worker", found, what_to_do)
         }
     })
+}
+
+fn hold(is_held: bool) -> Finding {
+    if !is_held {
+        return Finding::fine("hold", "no hold is on");
+    }
+    Finding::warning(
+        "hold",
+        "a hold is on: nothing is claimed and nothing is delivered",
+        "`fencepost hold status` says since when and what waits, `fencepost hold off` lets it go.",
+    )
 }
 
 fn due(backlog: &Backlog, thresholds: &Thresholds) -> Finding {

@@ -16,6 +16,7 @@ use super::{PostgresStore, delivery, schema, wake_up};
 use crate::StoreError;
 use crate::delivery::BACKLOG_PER_ENDPOINT_MAX;
 use crate::doctor::reading;
+use crate::hold::Holds;
 
 impl PostgresStore {
     /// Reads all facts, one after another: a database that is unwell gets no more than one question at
@@ -33,6 +34,7 @@ impl PostgresStore {
             invalid_indexes: reading(invalid_indexes::invalid_indexes(pool).await),
             partitions: reading(partitions::partitions(pool, self.options.retention).await),
             backlog: reading(backlog),
+            hold: reading(self.is_held().await),
             wake_ups: reading(wake_ups),
             clock: reading(read_clock::read_clock(pool, now).await),
             slots: reading(slots::slots(pool).await),

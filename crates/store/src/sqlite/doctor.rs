@@ -15,6 +15,7 @@ use super::{SqliteStore, delivery, schema};
 use crate::StoreError;
 use crate::delivery::BACKLOG_PER_ENDPOINT_MAX;
 use crate::doctor::reading;
+use crate::hold::Holds;
 
 impl SqliteStore {
     /// Reads all facts.
@@ -28,6 +29,7 @@ impl SqliteStore {
             invalid_indexes: Ok(Vec::new()),
             partitions: Ok(Partitions::default()),
             backlog: reading(backlog),
+            hold: reading(self.is_held().await),
             wake_ups: Ok(None),
             clock: reading(read_clock::read_clock(readers, now).await),
             slots: reading(slots::slots(readers).await),

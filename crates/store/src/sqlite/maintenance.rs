@@ -71,7 +71,7 @@ impl Maintenance for SqliteStore {
 }
 
 /// Does to each delivery what the domain says of the event, and answers how many it applied to.
-async fn settle_each(
+pub(super) async fn settle_each(
     tx: &mut WriteTransaction,
     found: Vec<(Uuid, Uuid)>,
     event: impl Fn(&mut Delivery) -> Result<(), NotApplicable> + Send,

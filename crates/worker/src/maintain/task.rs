@@ -72,6 +72,11 @@ impl Task {
         }
     }
 
+    /// Whether somebody could miss what it does: under a hold it rests.
+    fn ends_something(self) -> bool {
+        matches!(self, Self::FailHeld | Self::ExpireFailed | Self::ExpireKeys | Self::ClearHistory)
+    }
+
     /// Its name in logs.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -99,6 +104,9 @@ pub(super) struct Progress {
 impl Progress {
     /// Takes a task a step further. Answers whether there is more to do at once.
     pub(super) async fn step(&mut self, task: Task, store: &dyn Store) -> Result<bool, StoreError> {
+        if task.ends_something() && store.is_held().await? {
+            return Ok(false);
+        }
         let (done, full) = match task {
             Task::CancelDeleted => (store.cancel_deleted(DELIVERIES_MAX).await?, DELIVERIES_MAX),
             Task::CancelRequested => {

@@ -20,6 +20,7 @@ use store::delivery::{
 use store::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
+use store::hold::{Hold, Holds, WaitingEndpoint};
 use store::maintenance::{Candidacy, Cleared, Maintenance, Recount};
 use store::rate_limit::{Reservation, Reserved};
 use store::secret::{NewRotation, Resealing, Rotation};
@@ -384,5 +385,28 @@ impl Maintenance for FaultyStore {
 
     async fn clear_history(&self, limit: u32) -> Answer<Cleared> {
         self.store.clear_history(limit).await
+    }
+}
+
+#[async_trait]
+impl Holds for FaultyStore {
+    async fn set_hold(&self, held: bool, reason: Option<&str>) -> Answer<()> {
+        self.store.set_hold(held, reason).await
+    }
+
+    async fn is_held(&self) -> Answer<bool> {
+        self.store.is_held().await
+    }
+
+    async fn read_hold(&self) -> Answer<Hold> {
+        self.store.read_hold().await
+    }
+
+    async fn read_waiting(&self, below: Option<Uuid>) -> Answer<Vec<WaitingEndpoint>> {
+        self.store.read_waiting(below).await
+    }
+
+    async fn mark_sent(&self, below: Uuid, limit: u32) -> Answer<u64> {
+        self.store.mark_sent(below, limit).await
     }
 }

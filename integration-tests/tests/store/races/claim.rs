@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::session::{run, until_it_waits};
 use crate::fixture::{Fixture, WORKER, report, submission};
 
-async fn claim(
+pub(super) async fn claim(
     store: &dyn Store,
     endpoints: &[EndpointKey],
     per_endpoint: u32,

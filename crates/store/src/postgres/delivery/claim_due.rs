@@ -2,7 +2,7 @@
 //!
 //! * The claim *waits* for its schedule rows, in endpoint order, and *skips* deliveries that another
 //!   session holds. Skipping the schedule rows left 95 % of the claims on a hot endpoint empty.
-//! * Enabled, paused, cap and marks are read from the locked schedule row: only the row that is
+//! * Enabled, paused, held, cap and marks are read from the locked schedule row: only the row that is
 //!   locked is read again after a wait, never a joined one.
 //! * What is left of the endpoint's rate in the current window is read there too, and what is claimed
 //!   to be sent is counted there, reclaimed deliveries included. The window begins at a multiple of its
@@ -98,6 +98,7 @@ async fn claim(
                     ELSE s.lease_low END AS lease_low
             FROM fencepost.endpoint_schedule s
             WHERE s.endpoint = ANY($1::uuid[]) AND s.enabled AND NOT s.deleted
+                AND NOT s.held
                 AND (s.paused_until IS NULL OR s.paused_until <= statement_timestamp())
             ORDER BY s.endpoint
             FOR NO KEY UPDATE

@@ -19,7 +19,7 @@ pub(in crate::postgres) async fn find_due_endpoints(
         SELECT s.endpoint
         FROM fencepost.endpoint_schedule s
         WHERE ($1::uuid IS NULL OR s.endpoint > $1)
-            AND s.enabled AND NOT s.deleted
+            AND s.enabled AND NOT s.deleted AND NOT s.held
             AND (s.paused_until IS NULL OR s.paused_until <= statement_timestamp())
             AND (s.rate_limit IS NULL OR s.rate_window_used < s.rate_limit
                 OR s.rate_window_start < date_bin(

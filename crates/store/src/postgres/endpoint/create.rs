@@ -41,11 +41,13 @@ pub(in crate::postgres) async fn create(
                 connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                 in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
                 signing, public_ingest, created_at, updated_at
+        ), h AS MATERIALIZED (
+            SELECT held FROM fencepost.holds FOR SHARE
         ), s AS (
             INSERT INTO fencepost.endpoint_schedule (
-                endpoint, cap, lease_ms, rate_limit, rate_window_ms
+                endpoint, cap, lease_ms, rate_limit, rate_window_ms, held
             )
-            SELECT key, $14, $21, $15, $16 FROM e
+            SELECT key, $14, $21, $15, $16, (SELECT held FROM h) FROM e
         ), x AS (
             INSERT INTO fencepost.endpoint_secrets (id, endpoint, kind, sealed, sealing_key)
             SELECT n.id, e.key, n.kind, n.sealed, $22

@@ -68,11 +68,13 @@ async fn make_missing(connection: &mut PgConnection, limit: u32) -> Result<u64, 
             ORDER BY e.key
             LIMIT $1
             FOR SHARE OF e
+        ), h AS MATERIALIZED (
+            SELECT held FROM fencepost.holds FOR SHARE
         )
         INSERT INTO fencepost.endpoint_schedule
-            (endpoint, enabled, deleted, cap, lease_ms, rate_limit, rate_window_ms)
+            (endpoint, enabled, deleted, cap, lease_ms, rate_limit, rate_window_ms, held)
         SELECT key, enabled, deleted, in_flight_max, deadline_ms + $2, delivery_rate,
-            delivery_rate_ms
+            delivery_rate_ms, (SELECT held FROM h)
         FROM e
         ON CONFLICT (endpoint) DO NOTHING",
         i64::from(limit),

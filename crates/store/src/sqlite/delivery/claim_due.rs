@@ -224,6 +224,7 @@ async fn read_schedule(
         FROM endpoint_schedule s
         JOIN endpoints e ON e.key = s.endpoint
         WHERE s.endpoint = ?1 AND s.enabled AND NOT s.deleted
+            AND NOT s.held
             AND (s.paused_until IS NULL OR s.paused_until <= ?2)",
     )
     .bind(endpoint.as_uuid())

@@ -23,7 +23,7 @@ pub(in crate::sqlite) async fn find_due_endpoints(
         SELECT s.endpoint
         FROM endpoint_schedule s
         WHERE s.endpoint > coalesce(?1, x'')
-            AND s.enabled AND NOT s.deleted
+            AND s.enabled AND NOT s.deleted AND NOT s.held
             AND (s.paused_until IS NULL OR s.paused_until <= (SELECT now FROM clock))
             AND (s.rate_limit IS NULL OR s.rate_window_used < s.rate_limit
                 OR s.rate_window_start < (SELECT now FROM clock)

@@ -14,9 +14,9 @@ pub(super) async fn slots(readers: &SqlitePool) -> Result<Vec<SlotsOutOfStep>, S
         "-- sqlite::doctor::slots
         SELECT s.endpoint, s.in_flight, (
             SELECT count(*) FROM deliveries d WHERE d.endpoint = s.endpoint AND d.state = 2
-        ) AS held
+        ) AS taken
         FROM endpoint_schedule s
-        WHERE s.in_flight <> held
+        WHERE s.in_flight <> taken
         ORDER BY s.endpoint
         LIMIT ?1",
     )

@@ -97,8 +97,9 @@ async fn insert_schedule(tx: &mut WriteTransaction, new: &NewEndpoint) -> Result
     let settings = SettingsColumns::from(&new.settings);
     sqlx::query(
         "-- sqlite::endpoint::create::insert_schedule
-        INSERT INTO endpoint_schedule (endpoint, cap, lease_ms, rate_limit, rate_window_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5)",
+        INSERT INTO endpoint_schedule
+            (endpoint, cap, lease_ms, rate_limit, rate_window_ms, held)
+        VALUES (?1, ?2, ?3, ?4, ?5, (SELECT held FROM holds))",
     )
     .bind(new.key.as_uuid())
     .bind(new.settings.in_flight_max())
