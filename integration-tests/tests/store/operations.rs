@@ -92,15 +92,16 @@ async fn run(fixture: &Fixture, rows: &mut Rows, operations: &[Operation]) -> an
     let mut case = Case::new(endpoints, datetime!(2023-11-14 22:13:20 UTC));
     let store = fixture.store.as_ref();
     let mut subject = Subject { store, rows, received_at: BTreeMap::new() };
-    let mut told = String::new();
+    let mut steps = Vec::new();
     for operation in operations {
         await_another_millisecond().await;
         case.model.tick();
         let Some(step) = case.resolve(operation)? else { continue };
-        told += &format!("  {step}\n");
+        steps.push(format!("  {step}\n"));
         let difference = take(&mut case, &mut subject, &step).await;
-        difference
-            .map_err(|difference| anyhow::anyhow!(case.named(&format!("{told}{difference:#}"))))?;
+        difference.map_err(|difference| {
+            anyhow::anyhow!(case.named(&format!("{}{difference:#}", steps.concat())))
+        })?;
     }
     Ok(())
 }

@@ -147,8 +147,8 @@ impl Subject<'_> {
 
     fn accepted(&mut self, answer: Acceptance) -> anyhow::Result<Accepted> {
         Ok(match answer {
-            Acceptance::Accepted(it) => self.ids(it, Accepted::Accepted)?,
-            Acceptance::Replayed(it) => self.ids(it, Accepted::Replayed)?,
+            Acceptance::Accepted(it) => self.ids(&it, Accepted::Stored)?,
+            Acceptance::Replayed(it) => self.ids(&it, Accepted::Replayed)?,
             Acceptance::Conflicted => Accepted::Conflicted,
             Acceptance::KeyInProgress => Accepted::KeyInProgress,
             Acceptance::EndpointMissing => Accepted::EndpointMissing,
@@ -157,8 +157,8 @@ impl Subject<'_> {
 
     fn resent(&mut self, answer: Resend) -> anyhow::Result<Accepted> {
         Ok(match answer {
-            Resend::Accepted(it) => self.ids(it.accepted, Accepted::Accepted)?,
-            Resend::Replayed(it) => self.ids(it.accepted, Accepted::Replayed)?,
+            Resend::Accepted(it) => self.ids(&it.accepted, Accepted::Stored)?,
+            Resend::Replayed(it) => self.ids(&it.accepted, Accepted::Replayed)?,
             Resend::Conflicted => Accepted::Conflicted,
             Resend::KeyInProgress => Accepted::KeyInProgress,
             Resend::EndpointDisabled => Accepted::EndpointDisabled,
@@ -171,7 +171,7 @@ impl Subject<'_> {
     /// Whoever is told of a submission is told the same time.
     fn ids(
         &mut self,
-        it: submission::Accepted,
+        it: &submission::Accepted,
         as_what: fn(SubmissionId, DeliveryId) -> Accepted,
     ) -> anyhow::Result<Accepted> {
         let first = *self.received_at.entry(it.submission).or_insert(it.received_at);

@@ -239,8 +239,11 @@ impl Model {
         }
         match (&mut it.delivery.state, age) {
             (DeliveryState::Processing { claim_expires_at: until, .. }, Age::Lease)
-            | (DeliveryState::Pending { due_at: until, .. }, Age::Due)
-            | (DeliveryState::Failed { expires_at: until, .. }, Age::Due) => *until -= by,
+            | (
+                DeliveryState::Pending { due_at: until, .. }
+                | DeliveryState::Failed { expires_at: until, .. },
+                Age::Due,
+            ) => *until -= by,
             (
                 DeliveryState::Processing { lapses: Some(lapses), .. }
                 | DeliveryState::Pending { lapses: Some(lapses), .. },

@@ -31,7 +31,7 @@ pub(crate) enum Step {
     Cancel(DeliveryId),
     Erase(SubmissionId),
     Resend(NewResend),
-    Patch(EndpointKey, EndpointChange),
+    Patch(EndpointKey, Box<EndpointChange>),
     Pause(EndpointKey),
     Enable(EndpointKey),
     Disable(EndpointKey, i64),
@@ -130,7 +130,7 @@ impl Case {
             Operation::Resend { delivery, key } => self.resend(*delivery, *key)?,
             Operation::Patch { endpoint: place, change } => {
                 let change = patch(*change)?;
-                endpoint(*place).map(|key| Step::Patch(key, change))
+                endpoint(*place).map(|key| Step::Patch(key, Box::new(change)))
             }
             Operation::Pause(place) => endpoint(*place).map(Step::Pause),
             Operation::Enable(place) => endpoint(*place).map(Step::Enable),

@@ -10,7 +10,7 @@ use super::{Model, ModelDelivery, ModelKey, ModelSubmission, RETENTION};
 /// An answer to a submission, without its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accepted {
-    Accepted(SubmissionId, DeliveryId),
+    Stored(SubmissionId, DeliveryId),
     Replayed(SubmissionId, DeliveryId),
     Conflicted,
     KeyInProgress,
@@ -58,7 +58,7 @@ impl Model {
                 Some(stored) if stored.submission != new.id => {
                     return Accepted::Replayed(stored.submission, stored.delivery);
                 }
-                Some(_) => return Accepted::Accepted(new.id, new.delivery),
+                Some(_) => return Accepted::Stored(new.id, new.delivery),
                 None => {
                     let stored = ModelKey {
                         fingerprint: new.fingerprint,
@@ -76,7 +76,7 @@ impl Model {
             self.deliveries.insert(delivery, accepted);
             ModelSubmission { delivery, erased: false }
         });
-        Accepted::Accepted(new.id, new.delivery)
+        Accepted::Stored(new.id, new.delivery)
     }
 
     pub(crate) fn resend(&mut self, resend: &NewResend) -> Accepted {
