@@ -47,6 +47,6 @@ pub use entry::main_entry;
 pub use rate_limit::source::{SourceLimit, SourceSecret};
 pub use routes::{DescribedCall, described_calls, document};
 pub use server::{RunningApi, start};
-pub use settings::{Args, Rate, RateArgs, Settings, SourceSecretArg};
+pub use settings::{Args, LimitArgs, Rate, RateArgs, Settings, SourceSecretArg};
 pub use trivial::trivial_entry;
 pub use waker::Waker;

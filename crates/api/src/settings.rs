@@ -1,5 +1,6 @@
 //! What the api is told when it starts.
 
+mod limits;
 mod rates;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,6 +13,7 @@ use domain::submission::content::FormLimits;
 use process::AddressPolicyArgs;
 use store::sealing::Sealer;
 
+pub use self::limits::LimitArgs;
 pub use self::rates::{Rate, RateArgs, SourceSecretArg};
 use crate::{CommitLimits, SourceLimit};
 
@@ -128,6 +130,9 @@ pub struct Args {
     /// How much may come in.
     #[command(flatten)]
     pub rates: RateArgs,
+    /// How much it takes on at once.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Where endpoints may lead.
     #[command(flatten)]
     pub address_policy: AddressPolicyArgs,
@@ -138,7 +143,7 @@ impl Args {
     /// none of its own.
     #[must_use]
     pub fn settings(&self, sealer: &Sealer) -> Settings {
-        Settings {
+        let settings = Settings {
             source_limit: self.rates.source_limit(sealer),
             key_limit: self.rates.key_rate.limit(),
             listen: self.listen,
@@ -150,7 +155,8 @@ impl Args {
                 ..CommitLimits::default()
             },
             ..Settings::default()
-        }
+        };
+        self.limits.apply(settings)
     }
 }
 

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use process::{ConfigArgs, HoldArgs, SealingArgs};
+use process::{ConfigArgs, HoldArgs, SealingArgs, StoreArgs};
 use store::sealing::Sealer;
 use store::sqlite::{self, ServerLock, SqliteStore};
-use store::{Backend, Store, StoreOptions};
+use store::{Backend, Store};
 
 use crate::command_line::DatabaseArgs;
 use crate::keys::create_admin_key;
@@ -23,6 +23,8 @@ pub(crate) struct Args {
     _config: ConfigArgs,
     #[command(flatten)]
     database: DatabaseArgs,
+    #[command(flatten)]
+    store: StoreArgs,
     #[command(flatten)]
     sealing: SealingArgs,
     #[command(flatten)]
@@ -85,7 +87,7 @@ async fn open_sqlite(args: &Args) -> anyhow::Result<Opened> {
         (process::load_or_create_key_file(&file)?, Some(file))
     };
     store::migrate(url).await.context("the schema was not migrated")?;
-    let store = store::open(url, StoreOptions::new(sealer.clone())).await?;
+    let store = store::open(url, args.store.options(sealer.clone())?).await?;
     let mut notes = vec![format!("database {}", path.display())];
     if let Some(file) = key_file {
         let file = file.display();
@@ -115,7 +117,7 @@ async fn open_postgres(args: &Args) -> anyhow::Result<Opened> {
     let sealer = args.sealing.required()?;
     // The api's threads and the worker's run on different runtimes, and a connection belongs to the
     // one that opened it: each half has its own pools.
-    let options = StoreOptions::new(sealer.clone());
+    let options = args.store.options(sealer.clone())?;
     let url = &args.database.database_url;
     let for_api = store::open(url, options.clone()).await?;
     let for_worker = store::open(url, options).await?;

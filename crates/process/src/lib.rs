@@ -13,6 +13,7 @@ pub mod metrics;
 mod sealing_key;
 mod size;
 mod stop;
+mod store_args;
 
 pub use address_policy::AddressPolicyArgs;
 pub use config::{ConfigArgs, Sections};
@@ -22,3 +23,4 @@ pub use log::{SERVICE, init_log, init_log_with};
 pub use sealing_key::{SealingArgs, load_or_create_key_file};
 pub use size::parse_size;
 pub use stop::stop_on_signal;
+pub use store_args::StoreArgs;

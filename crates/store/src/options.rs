@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 use crate::sealing::Sealer;
 use crate::wake_up::DueSignal;
 
@@ -10,6 +12,9 @@ use crate::wake_up::DueSignal;
 pub struct StoreOptions {
     /// Seals and opens endpoint secrets.
     pub sealer: Sealer,
+    /// Where to listen for wake-ups, if not where the store is: past a pooler (PostgreSQL). None by
+    /// default.
+    pub listen_url: Option<SecretString>,
     /// How long a failed delivery can be replayed, and history is kept. 30 days by default.
     pub retention: Duration,
     /// How long an idempotency key is remembered, at most the retention. 30 days by default.
@@ -38,6 +43,7 @@ impl StoreOptions {
         let month = Duration::from_hours(30 * 24);
         Self {
             sealer,
+            listen_url: None,
             retention: month,
             idempotency_window: month,
             key_wait: Duration::from_millis(250),

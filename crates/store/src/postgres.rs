@@ -32,6 +32,7 @@ use domain::endpoint::DisabledCause;
 use domain::health::Backlog;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
+use secrecy::ExposeSecret as _;
 use uuid::Uuid;
 
 use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
@@ -76,7 +77,13 @@ impl PostgresStore {
     pub fn open(url: &str, options: StoreOptions) -> Result<Self, StoreError> {
         let connect = pool::connect_options(url)?;
         let general = pool::general(connect.clone(), &options);
-        Ok(Self::with_general(general, connect, options))
+        let direct =
+            options.listen_url.as_ref().map(|url| pool::connect_options(url.expose_secret()));
+        let mut store = Self::with_general(general, connect, options);
+        if let Some(direct) = direct.transpose()? {
+            store.listening = pool::listening(direct, &store.options);
+        }
+        Ok(store)
     }
 
     /// Uses an application's pool for all but claim, record and listening, which need sessions of

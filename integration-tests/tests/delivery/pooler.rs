@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use integration_tests::postgres::TransactionPooler;
 use integration_tests::process::{Api, Worker};
-use integration_tests::receiver::{Receiver, sequence};
+use integration_tests::receiver::{Receiver, always, sequence};
 use integration_tests::{api_binary, eventually, worker_binary};
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -54,4 +54,27 @@ async fn behind_a_transaction_pooler_all_is_delivered_by_polling_and_the_worker_
         Ok(())
     })
     .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn past_the_pooler_a_worker_is_woken() -> anyhow::Result<()> {
+    let service = Service::start().await?;
+    let pooler = TransactionPooler::start(service.database.url()).await?;
+    let settings = service
+        .settings
+        .clone()
+        .with("DATABASE_URL", pooler.url())
+        .with("FENCEPOST_LISTEN_DATABASE_URL", service.database.url())
+        .with("FENCEPOST_WORKER_POLL_INTERVAL", "1h")
+        .with("FENCEPOST_WORKER_SWEEP_INTERVAL", "1h");
+    let receiver = Receiver::start(always(204))?;
+    service.endpoint("a", &receiver.url("/"), |_| {}).await?;
+    let api = Api::start(api_binary!(), &settings).await?;
+    let client = api.client(service.key())?;
+    let _worker = Worker::start(worker_binary!(), "worker", &settings).await?;
+    for number in 1..=3 {
+        submit(&client, "a", &format!("key-{number}"), "{}").await?;
+        receiver.wait_for_requests(number, LONG).await?;
+    }
+    Ok(())
 }
