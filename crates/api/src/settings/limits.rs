@@ -39,10 +39,6 @@ pub struct LimitArgs {
     #[arg(long, env = "FENCEPOST_API_STOP_DEADLINE", value_name = "TIME", default_value = "30s")]
     #[arg(value_parser = whole_seconds)]
     pub api_stop_deadline: Duration,
-    /// The most submissions of one commit, 1 to 1,000.
-    #[arg(long, env = "FENCEPOST_COMMIT_ROWS", value_name = "N", default_value_t = 100)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub commit_rows: u32,
     /// The most bytes of payloads in one commit, up to 64 MiB; a larger payload is committed alone.
     #[arg(long, env = "FENCEPOST_COMMIT_BYTES", value_name = "SIZE", default_value = "4MiB")]
     #[arg(value_parser = |text: &str| process::parse_size(text, 1..=64 * MIB))]
@@ -82,7 +78,7 @@ impl LimitArgs {
             // Who waits for a limit is one who has a connection.
             rate_waiting_max: settings.rate_waiting_max.max(2 * count(self.connections_max)),
             commit: CommitLimits {
-                flush_rows_max: count(self.commit_rows),
+                flush_rows_max: settings.commit.flush_rows_max,
                 flush_bytes_max: bytes(self.commit_bytes),
                 queue_rows_max: count(self.commit_queue_rows),
                 queue_bytes_max: bytes(self.commit_queue_bytes),
@@ -125,9 +121,10 @@ mod tests {
             let line = Line::try_parse_from([&["api"], line].concat())?;
             Ok::<_, clap::Error>(line.limits.apply(Settings::default()))
         };
-        let taken = settings(&["--commit-rows", "7", "--keep-alive", "2m", "--api-threads", "3"]);
+        let taken =
+            settings(&["--commits-at-once", "7", "--keep-alive", "2m", "--api-threads", "3"]);
         let taken = taken.unwrap();
-        assert_eq!((taken.commit.flush_rows_max, taken.workers.get()), (7, 3));
+        assert_eq!((taken.commit.flushes_max, taken.workers.get()), (7, 3));
         assert_eq!(taken.keep_alive, 120 * SECOND);
         for bad in [
             ["--connections-max", "15"],
@@ -136,7 +133,6 @@ mod tests {
             ["--body-deadline", "11m"],
             ["--keep-alive", "0s"],
             ["--api-stop-deadline", "1500ms"],
-            ["--commit-rows", "1001"],
             ["--commit-bytes", "65MiB"],
             ["--commits-at-once", "0"],
             ["--commit-queue-rows", "0"],
