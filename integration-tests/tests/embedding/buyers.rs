@@ -6,7 +6,8 @@ use crate::shop::{LONG, Shop, all_ended, release};
 
 /// Whoever comes to the reservations waits until it ends.
 const ALL_RESERVATIONS: &str = "lock table reservations in exclusive mode";
-const THE_STOCK: &str = "select from stock for update";
+/// Five are there for all to see, and three when it ends.
+const STOCK_GOES_DOWN: &str = "update stock set available = 3";
 
 fn told(code: i32, result: &str) -> (i32, String) {
     (code, result.to_owned())
@@ -77,7 +78,8 @@ async fn of_two_processes_with_one_key_and_other_quantities_one_is_a_conflict() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_whose_first_holder_rolls_back_is_decided_by_the_second() -> anyhow::Result<()> {
     let shop = Shop::without_receiver().await?;
-    let barrier = shop.barrier(THE_STOCK).await?;
+    shop.run(&["restock", "2"]).await?;
+    let barrier = shop.barrier(STOCK_GOES_DOWN).await?;
     let first = shop.start(&["reserve", "ada", "5"])?;
     shop.until_waiting("take_stock", 1).await?;
     let second = shop.start(&["reserve", "ada", "1"])?;
