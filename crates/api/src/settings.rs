@@ -121,12 +121,12 @@ pub struct Args {
     /// share the next.
     #[arg(
         long,
-        env = "FENCEPOST_FLUSH_ROWS",
+        env = "FENCEPOST_COMMIT_ROWS",
         value_name = "N",
         default_value_t = 100,
         value_parser = clap::value_parser!(u16).range(1..=1_000)
     )]
-    pub flush_rows: u16,
+    pub commit_rows: u16,
     /// How much may come in.
     #[command(flatten)]
     pub rates: RateArgs,
@@ -151,7 +151,7 @@ impl Args {
             body_limit_bytes: usize::try_from(self.body_limit).unwrap_or(usize::MAX),
             address_policy: self.address_policy.policy(),
             commit: CommitLimits {
-                flush_rows_max: self.flush_rows.into(),
+                flush_rows_max: self.commit_rows.into(),
                 ..CommitLimits::default()
             },
             ..Settings::default()

@@ -23,13 +23,13 @@ struct Case {
     name: &'static str,
     repeated_percent: u64,
     /// How many submissions share one commit at most, where that is not the default.
-    flush_rows: Option<&'static str>,
+    commit_rows: Option<&'static str>,
 }
 
 const CASES: [Case; 3] = [
-    Case { name: "unique keys", repeated_percent: 0, flush_rows: None },
-    Case { name: "10 % repeated keys", repeated_percent: 10, flush_rows: None },
-    Case { name: "one submission a commit", repeated_percent: 0, flush_rows: Some("1") },
+    Case { name: "unique keys", repeated_percent: 0, commit_rows: None },
+    Case { name: "10 % repeated keys", repeated_percent: 10, commit_rows: None },
+    Case { name: "one submission a commit", repeated_percent: 0, commit_rows: Some("1") },
 ];
 
 pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow::Result<()> {
@@ -54,8 +54,8 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
         figures.add("serial limit", "/s", limit);
         for (place, case) in CASES.iter().enumerate() {
             tell(case.name);
-            let environment = match case.flush_rows {
-                Some(rows) => environment.clone().with("FENCEPOST_FLUSH_ROWS", rows),
+            let environment = match case.commit_rows {
+                Some(rows) => environment.clone().with("FENCEPOST_COMMIT_ROWS", rows),
                 None => environment.clone(),
             };
             let accepted = measure(context, figures, &environment, &endpoints, case).await?;
