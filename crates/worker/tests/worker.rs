@@ -9,6 +9,7 @@ mod worker {
     mod bench;
     mod database_away;
     mod delivering;
+    mod delivery_rate;
     mod faulty_store;
     mod site;
     mod stopping;
