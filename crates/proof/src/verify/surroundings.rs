@@ -1,5 +1,7 @@
 //! What kind of database it is, and what about it may surprise whoever relies on it.
 
+mod warnings;
+
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -33,6 +35,13 @@ impl Surroundings {
             Backend::Postgres => of_postgres(&mut connection, concurrency).await,
         };
         drop(connection);
+        let seen = match (seen, &connections) {
+            (Ok(mut seen), Connections::Postgres(pool)) => {
+                seen.warnings.extend(warnings::look(pool).await?);
+                Ok(seen)
+            }
+            (seen, _) => seen,
+        };
         connections.close().await;
         seen
     }
