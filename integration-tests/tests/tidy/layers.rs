@@ -29,7 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (PROOF, &[DOMAIN, STORE, PROCESS]),
     (FENCEPOST, &[DOMAIN, STORE, PROCESS, API, WORKER, PROOF]),
     (CHECKOUT, &[DOMAIN, STORE]),
-    (TESTS, &[DOMAIN, STORE, PROCESS, API, WORKER, FENCEPOST, CHECKOUT]),
+    (TESTS, &[DOMAIN, STORE, PROCESS, API, WORKER, PROOF, FENCEPOST, CHECKOUT]),
 ];
 
 /// Libraries that only the named crates may depend on. A library's family, `sqlx-core` of `sqlx`,
