@@ -119,8 +119,9 @@ async fn a_cut_or_stalled_or_redirected_request_is_retried_with_the_same_id() ->
         .endpoint("rough", &url, |settings| {
             settings.retry_schedule = retries;
             settings.overload_floor = Duration::ZERO;
-            settings.deadline = Duration::from_millis(300);
-            settings.connect_deadline = Duration::from_millis(300);
+            // One request waits for it; the others must not meet it on a busy machine.
+            settings.deadline = Duration::from_secs(3);
+            settings.connect_deadline = Duration::from_secs(3);
         })
         .await?;
     let (_api, client) = service.api().await?;
@@ -160,7 +161,7 @@ async fn one_hanging_endpoint_does_not_hold_up_the_others() -> anyhow::Result<()
     for number in 0..50 {
         submit(&client, "healthy", &format!("key-{number}"), "{}").await?;
     }
-    // Far below the 15 s that a hanging request takes: they did not wait for one.
-    healthy.wait_for_webhook_ids(50, Duration::from_secs(10)).await?;
+    // Below the 15 s that a hanging request takes: they did not wait for one.
+    healthy.wait_for_webhook_ids(50, Duration::from_secs(14)).await?;
     Ok(())
 }

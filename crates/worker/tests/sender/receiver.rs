@@ -20,7 +20,7 @@ use worker::send::{Sender, Tried};
 pub(crate) const BODY: &[u8] = b"{\"b\":1, \"a\":\xc3\xa9}";
 pub(crate) const AT: OffsetDateTime = time::macros::datetime!(2026-07-31 12:00:00 UTC);
 /// The product's deadline where it is to be met: it is waited for, so it is short.
-pub(crate) const DEADLINE: Duration = Duration::from_millis(400);
+pub(crate) const DEADLINE: Duration = Duration::from_millis(1_000);
 /// The product's deadline where an answer comes before it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 

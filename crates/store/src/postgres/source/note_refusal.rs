@@ -1,7 +1,8 @@
 //! Counts a refused request of a source, and keeps the newest reasons.
 //!
 //! The list is rebuilt from the row that is locked, so no reason is lost beside another. The row is one
-//! of its own: who changes or reads the source does not wait for it.
+//! of its own: who changes or reads the source does not wait for it. The clock is read when the row is had,
+//! so that the newest stands first: a statement that waited began before the one that it waited for.
 
 use domain::id::SourceKey;
 use domain::source::Refusal;
@@ -23,7 +24,7 @@ pub(in crate::postgres) async fn note_refusal(
             UPDATE fencepost.source_refusals r
             SET refused = r.refused + 1,
                 newest = jsonb_build_array(jsonb_build_object(
-                    'at_micros', (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
+                    'at_micros', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
                     'code', $2::text, 'message', $3::text
                 )) || coalesce((
                     SELECT jsonb_agg(o.value ORDER BY o.n)

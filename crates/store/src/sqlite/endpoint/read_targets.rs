@@ -30,6 +30,8 @@ struct Row {
     sealing_key: Option<String>,
 }
 
+/// Secrets stand with the newest first. The clock has milliseconds, and ids are made before the write lock
+/// is had: of two of one instant the row that was inserted later is the newer.
 pub(in crate::sqlite) async fn read_targets(
     readers: &SqlitePool,
     sealer: &Sealer,
@@ -47,7 +49,7 @@ pub(in crate::sqlite) async fn read_targets(
             AND (s.retires_at IS NULL
                 OR s.retires_at > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
         WHERE e.key IN (SELECT unhex(value, '-') FROM json_each(?1)) AND e.deleted_at IS NULL
-        ORDER BY e.key, s.created_at DESC, s.kind, s.id DESC",
+        ORDER BY e.key, s.created_at DESC, s.kind, s.rowid DESC",
     )
     .bind(json_of_uuids(endpoints.iter().map(|endpoint| endpoint.as_uuid())))
     .fetch_all(readers)
