@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::delivery::StateName;
 use domain::endpoint::SettingsChange;
 use domain::id::PublicId;
 use domain::rate_limit::RateLimit;
@@ -29,9 +28,8 @@ async fn an_endpoint_whose_rate_is_spent_is_not_claimed_from_again_and_again() {
     let id = PublicId::parse("a").unwrap();
     let changed = bench.store.update_endpoint(bench.application, &id, &change).await.unwrap();
     assert!(matches!(changed, EndpointUpdate::Updated { .. }), "{changed:?}");
-    let mut deliveries = Vec::new();
     for number in 0..10_u8 {
-        deliveries.push(bench.submit(endpoint, vec![number]).await);
+        bench.submit(endpoint, vec![number]).await;
     }
 
     let (looks, claims) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -45,7 +43,8 @@ async fn an_endpoint_whose_rate_is_spent_is_not_claimed_from_again_and_again() {
         Ok(())
     });
     let worker = start(store, |settings| settings.sweep_interval = Duration::from_millis(10));
-    bench.until(&deliveries[..ALLOWED], StateName::Delivered).await;
+    // Which of them go first is open: they may be due in the same millisecond.
+    eventually("what the rate allows", async || site.seen().len() >= ALLOWED).await;
     let before = looks.load(Ordering::SeqCst);
     eventually("many looks", async || looks.load(Ordering::SeqCst) >= before + 50).await;
     worker.stop().await.unwrap();
