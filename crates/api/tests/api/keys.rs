@@ -93,12 +93,14 @@ async fn an_admin_of_one_application_makes_sees_and_revokes_keys_of_that_one_onl
     let answer = make(&api, &admin, &body).await;
     assert_eq!(answer.problem(), problem(404, "application_not_found"));
 
-    let listed = api.get("/v1/keys").key(&admin).send().await.json();
+    let answer = api.get("/v1/keys").key(&admin).send().await;
+    let listed = answer.json();
     let rows = listed["data"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| row["application_id"] == "shop"), "{listed}");
-    let narrowed = api.get("/v1/keys?application_id=shop").send().await.json();
-    assert_eq!(narrowed, listed);
+    // Not the whole rows: their last use is noted beside the requests.
+    let narrowed = api.get("/v1/keys?application_id=shop").send().await;
+    assert_eq!(ids(&narrowed), ids(&answer));
 
     let path = format!("/v1/keys/{}", other["id"].as_str().unwrap());
     let answer = api.request("DELETE", &path).key(&admin).send().await;
