@@ -4,12 +4,14 @@
 //! file of the sealing key, and an admin key, which is printed once. On PostgreSQL nothing is made
 //! unasked: a schema that does not fit is refused with the command that mends it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
 use process::{ConfigArgs, HoldArgs, SealingArgs, StoreArgs};
+use store::api_key::NewApiKey;
 use store::sealing::Sealer;
 use store::sqlite::{self, ServerLock, SqliteStore};
 use store::{Backend, Store};
@@ -43,6 +45,8 @@ struct Opened {
     /// Held until the process ends.
     _lock: Option<ServerLock>,
     notes: Vec<String>,
+    /// The key that was made because there was none.
+    first_key: Option<NewApiKey>,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -62,6 +66,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     println!("listening http://{} private http://{}", api.address(), api.private_address());
     for note in opened.notes {
         println!("{note}");
+    }
+    if let Some(key) = opened.first_key {
+        println!("admin key, shown once: {}", key.reveal());
+        println!("{}", what_to_try(api.address(), key.reveal()));
     }
     let (api, worker) = tokio::join!(
         // Should one half end on its own, the other ends with it.
@@ -93,12 +101,13 @@ async fn open_sqlite(args: &Args) -> anyhow::Result<Opened> {
         let file = file.display();
         notes.push(format!("secrets are sealed with the key in {file}: keep a copy of it"));
     }
-    if !store.has_api_keys().await? {
-        let key = create_admin_key(&store, "first").await?;
-        notes.push(format!("admin key, shown once: {}", key.reveal()));
-        notes.push(what_to_try(key.reveal()));
-    }
-    Ok(Opened { sealer, for_api: Arc::clone(&store), for_worker: store, _lock: Some(lock), notes })
+    let first_key = if store.has_api_keys().await? {
+        None
+    } else {
+        Some(create_admin_key(&store, "first").await?)
+    };
+    let for_api = Arc::clone(&store);
+    Ok(Opened { sealer, for_api, for_worker: store, _lock: Some(lock), notes, first_key })
 }
 
 /// `fencepost.db` has its key in `fencepost.key`.
@@ -106,9 +115,9 @@ pub(crate) fn key_file_beside(database: &Path) -> PathBuf {
     database.with_extension("key")
 }
 
-fn what_to_try(key: &str) -> String {
+fn what_to_try(address: SocketAddr, key: &str) -> String {
     format!(
-        "try:\n  curl -sS http://127.0.0.1:8080/v1/endpoints -H 'Authorization: Bearer {key}' \\\n    \
+        "try:\n  curl -sS http://{address}/v1/endpoints -H 'Authorization: Bearer {key}' \\\n    \
          -H 'Content-Type: application/json' -d '{{\"id\":\"orders\",\"url\":\"https://example.com/hook\"}}'"
     )
 }
@@ -133,7 +142,7 @@ async fn open_postgres(args: &Args) -> anyhow::Result<Opened> {
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Opened { sealer, for_api, for_worker, _lock: None, notes })
+    Ok(Opened { sealer, for_api, for_worker, _lock: None, notes, first_key: None })
 }
 
 #[cfg(test)]

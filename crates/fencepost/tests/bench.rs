@@ -1,5 +1,5 @@
 //! `fencepost bench` as a person starts it, on SQLite and for a moment: what it answers, never how fast.
-//! PostgreSQL's is among the integration tests.
+//! On PostgreSQL it is run by hand.
 
 use std::process::Command;
 

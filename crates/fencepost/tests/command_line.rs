@@ -84,6 +84,7 @@ fn serve_in_an_empty_folder_makes_what_it_needs_and_shows_its_key_once() -> anyh
     let address = addresses.split(' ').next().context("an address")?;
     let key = server.line("admin key, shown once: ")?;
     server.line("try:")?;
+    server.line(&format!("  curl -sS http://{address}/v1/endpoints "))?;
 
     let body = r#"{"id":"orders","url":"https://example.com/hook"}"#;
     let create = format!(
