@@ -43,6 +43,7 @@ soak minutes="10" seed="":
     minutes={{ minutes }}
     export FENCEPOST_SOAK_SECONDS=$((${minutes#minutes=} * 60))
     seed={{ seed }}
+    seed=${seed#seed=}
     export FENCEPOST_SOAK_SEED=${seed:-$RANDOM}
     cargo test -p integration-tests --test soak -- --nocapture
 

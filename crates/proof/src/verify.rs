@@ -5,7 +5,7 @@
 //! between the read and the write. So the violation is certain in the first round, and the same judge
 //! must see it: a control that shows none makes the check inconclusive, which is not a pass.
 //!
-//! One file a check. A new one is a type that implements [`check::Check`] and a name in [`Name`].
+//! One file a check. A new one is a type that implements `check::Check` and a name in [`Name`].
 
 mod check;
 mod claim;
