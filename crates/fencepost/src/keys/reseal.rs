@@ -59,29 +59,27 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// Everything once, from the first to the last.
 async fn pass(store: &Arc<dyn Store>) -> Result<Resealing, StoreError> {
     let mut total = Resealing::default();
-    let mut after: Option<Uuid> = None;
+    all_batches(&mut total, |after| store.reseal_secrets(after, BATCH)).await?;
+    all_batches(&mut total, |after| store.reseal_source_secrets(after, BATCH)).await?;
+    all_batches(&mut total, |after| store.reseal_headers(after, BATCH)).await?;
+    Ok(total)
+}
+
+/// Each batch goes on behind the last row of the one before, until one has no row.
+async fn all_batches<F>(
+    total: &mut Resealing,
+    next: impl Fn(Option<Uuid>) -> F,
+) -> Result<(), StoreError>
+where
+    F: Future<Output = Result<Resealing, StoreError>>,
+{
+    let mut after = None;
     loop {
-        let batch = store.reseal_secrets(after, BATCH).await?;
+        let batch = next(after).await?;
         after = batch.last;
         total.add(batch);
         if after.is_none() {
-            break;
-        }
-    }
-    loop {
-        let batch = store.reseal_source_secrets(after, BATCH).await?;
-        after = batch.last;
-        total.add(batch);
-        if after.is_none() {
-            break;
-        }
-    }
-    loop {
-        let batch = store.reseal_headers(after, BATCH).await?;
-        after = batch.last;
-        total.add(batch);
-        if after.is_none() {
-            return Ok(total);
+            return Ok(());
         }
     }
 }
