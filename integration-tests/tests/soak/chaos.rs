@@ -11,6 +11,7 @@ use domain::delivery::retry::RetrySchedule;
 use domain::destination::{AddressPolicy, DestinationUrl};
 use domain::endpoint::{EndpointSettings, SettingsDraft};
 use domain::id::PublicId;
+use domain::rate_limit::RateLimit;
 use domain::signing::SigningSecret;
 use integration_tests::postgres::MortalPostgres;
 use integration_tests::process::{Api, Settings, Worker};
@@ -21,6 +22,8 @@ use store::endpoint::{EndpointCreation, NewEndpoint};
 use store::sealing::{Sealer, SealingKey};
 use store::{Store, StoreOptions};
 use tokio::sync::watch;
+
+use crate::stall;
 
 pub(crate) const ENDPOINTS: usize = 8;
 const APIS: usize = 2;
@@ -58,7 +61,7 @@ impl Chaos {
         let receiver = Receiver::start(always(204))?;
         create_endpoints(&store, &receiver).await?;
         let mut chaos = Self {
-            settings: Settings::new(postgres.url()),
+            settings: Settings::new(postgres.url()).with("FENCEPOST_SOURCE_RATE", "off"),
             postgres,
             receiver,
             apis: Vec::new(),
@@ -103,7 +106,9 @@ impl Chaos {
         while Instant::now() < end {
             let more = self.random.usize(REQUESTS_BETWEEN_KILLS);
             let wanted = self.receiver.requests().len() + more;
-            self.receiver.wait_for_requests(wanted, PATIENCE).await.context("after a kill")?;
+            if let Err(stalled) = self.receiver.wait_for_requests(wanted, PATIENCE).await {
+                return Err(stalled.context(format!("after a kill\n{}", self.explain().await)));
+            }
             match self.random.u8(..10) {
                 0..3 => self.kill_api().await.context("killing an api")?,
                 3..8 => self.kill_worker().await.context("killing a worker")?,
@@ -111,6 +116,11 @@ impl Chaos {
             }
         }
         Ok(())
+    }
+
+    async fn explain(&self) -> String {
+        let addresses = self.addresses.borrow().clone();
+        stall::explain(self.postgres.connect().await, &addresses, &self.key).await
     }
 
     async fn kill_api(&mut self) -> anyhow::Result<()> {
@@ -207,6 +217,8 @@ async fn create_endpoints(store: &Arc<dyn Store>, receiver: &Receiver) -> anyhow
             connect_deadline: Duration::from_millis(500),
             retry_schedule: RetrySchedule::new(vec![Duration::from_millis(200); 30])?,
             overload_floor: Duration::ZERO,
+            // Not what is tested here: a spent budget would be a pause of all producers.
+            ingest_rate: RateLimit::new(1_000_000, Duration::from_secs(60))?,
             ..SettingsDraft::default()
         };
         let new = NewEndpoint {

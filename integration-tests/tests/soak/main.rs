@@ -8,6 +8,7 @@ mod chaos;
 mod checker;
 mod history;
 mod load;
+mod stall;
 
 use std::time::Duration;
 
