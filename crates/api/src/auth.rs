@@ -18,7 +18,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::id::{ApplicationKey, PublicId};
 use store::Store;
-use store::api_key::{API_KEY_PREFIX, ApiKeyDigest, Role};
+use store::api_key::{API_KEY_PREFIX, ApiKey, ApiKeyDigest, Role};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -57,17 +57,13 @@ pub(crate) async fn admit<B: MessageBody + 'static>(
 }
 
 impl Caller {
-    async fn of(request: &HttpRequest, least: Role) -> Result<Self, Problem> {
-        let digest = presented_key(request.headers());
-        let digest = digest.ok_or_else(|| Problem::new(Code::KeyMissing))?;
+    pub(crate) async fn of(request: &HttpRequest, least: Role) -> Result<Self, Problem> {
+        let digest = presented_key(request.headers())?;
         let state = request.app_data::<Data<State>>();
         let state = state.ok_or_else(|| Problem::internal("the app has no state"))?;
-        let key = state.keys.find(digest).await?;
+        let key = state.keys.ask(digest).await?;
         let key = key.ok_or_else(|| Problem::new(Code::KeyUnknown))?;
-        tracing::Span::current().record("api_key.id", tracing::field::display(key.id));
-        if key.use_due {
-            state.uses.note(Arc::clone(&state.store), key.id);
-        }
+        note_use(state, &key);
         if !key.role.covers(least) {
             return Err(Problem::new(Code::RoleInsufficient));
         }
@@ -91,6 +87,14 @@ impl Caller {
             None => path.to_owned(),
             Some(id) => format!("{path}?{}={id}", fields::APPLICATION_ID),
         }
+    }
+}
+
+/// Names the key in the log, and in the store that it is used.
+pub(crate) fn note_use(state: &State, key: &ApiKey) {
+    tracing::Span::current().record("api_key.id", tracing::field::display(key.id));
+    if key.use_due {
+        state.uses.note(Arc::clone(&state.store), key.id);
     }
 }
 
@@ -143,8 +147,13 @@ impl FromRequest for Caller {
     }
 }
 
-/// The digest of the one key that the headers present, if it has the form of a key.
-fn presented_key(headers: &HeaderMap) -> Option<ApiKeyDigest> {
+/// The digest of the one key that the headers present.
+pub(crate) fn presented_key(headers: &HeaderMap) -> Result<ApiKeyDigest, Problem> {
+    formed_key(headers).ok_or_else(|| Problem::new(Code::KeyMissing))
+}
+
+/// It, if there is one and it has the form of a key.
+fn formed_key(headers: &HeaderMap) -> Option<ApiKeyDigest> {
     let mut values = headers.get_all(AUTHORIZATION);
     let (Some(value), None) = (values.next(), values.next()) else { return None };
     let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
@@ -164,7 +173,7 @@ mod tests {
         for value in values {
             headers.append(AUTHORIZATION, HeaderValue::from_static(value));
         }
-        presented_key(&headers)
+        formed_key(&headers)
     }
 
     #[test]

@@ -28,11 +28,7 @@ pub(crate) async fn read(
     payload: Payload,
     limit: BodyLimit,
 ) -> Result<Bytes, Problem> {
-    let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if declared.and_then(|text| text.parse().ok()).is_some_and(|bytes: usize| bytes > limit.bytes) {
-        return Err(too_large(limit));
-    }
-    refuse_encoded(request)?;
+    check_head(request, limit)?;
     let reading = payload.to_bytes_limited(limit.bytes);
     match tokio::time::timeout(limit.deadline, reading).await {
         Ok(Ok(Ok(body))) => Ok(body),
@@ -40,6 +36,19 @@ pub(crate) async fn read(
         Ok(Err(_exceeded)) => Err(too_large(limit)),
         Err(_elapsed) => Err(Problem::new(Code::BodyTooSlow)),
     }
+}
+
+/// Refuses a body by what the head tells of it.
+pub(crate) fn check_head(request: &HttpRequest, limit: BodyLimit) -> Result<(), Problem> {
+    if declared_length(request).is_some_and(|bytes| bytes > limit.bytes) {
+        return Err(too_large(limit));
+    }
+    refuse_encoded(request)
+}
+
+/// How many bytes the body has, where the head tells.
+pub(crate) fn declared_length(request: &HttpRequest) -> Option<usize> {
+    request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Reads the body of a request that must declare it as `application/json`.

@@ -8,10 +8,11 @@
 //! | --- | --- |
 //! | `routes` | one file per call, each in the order request, response, handler, tests; `table` is the one way to add a call |
 //! | `auth` | who calls, and whether the key's role allows it: checked before every handler |
+//! | `admission` | the same for submissions, with their endpoint and budgets: one statement settles all |
 //! | `openapi` | the description of the calls, made from the table; `/docs` shows it |
 //! | `body`, `fields` | reads what a caller sends, within limits, and names what is wrong with it |
 //! | `committer` | stores submissions in groups: what arrives during a commit shares the next |
-//! | `lookup` | looks keys and endpoints up: what is asked during a statement shares the next |
+//! | `batches` | asks the store: what is asked during a statement shares the next |
 //! | `rate_limit` | spends units of limits that all processes share: those who wait reserve together |
 //! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
 //! | `request_log`, `unread_body` | what happens around every request |
@@ -23,14 +24,15 @@
 //! part of a request may take.
 #![deny(missing_docs)]
 
+mod admission;
 mod auth;
+mod batches;
 mod body;
 mod committer;
 mod entry;
 mod fields;
 mod instant;
 mod list;
-mod lookup;
 mod openapi;
 mod problem;
 mod rate_limit;

@@ -19,8 +19,8 @@ use store::StoreError;
 use store::rate_limit::Limiter;
 use utoipa::ToSchema;
 
+use crate::batches::NotAnswered;
 use crate::committer::NotAccepted;
-use crate::lookup::NotRead;
 use crate::rate_limit::NotReserved;
 
 pub(crate) use code::Code;
@@ -210,11 +210,11 @@ impl From<&StoreError> for Problem {
     }
 }
 
-impl From<NotRead> for Problem {
-    fn from(why: NotRead) -> Self {
+impl From<NotAnswered> for Problem {
+    fn from(why: NotAnswered) -> Self {
         match why {
-            NotRead::Failed(error) => Self::from(error.as_ref()),
-            NotRead::Lost => Self::internal("a look-up ended without an answer"),
+            NotAnswered::Failed(error) => Self::from(error.as_ref()),
+            NotAnswered::Lost => Self::internal("a statement ended without an answer"),
         }
     }
 }

@@ -26,13 +26,14 @@ use actix_web::http::header::{HeaderMap, HeaderValue};
 use actix_web::web::{Bytes, ServiceConfig};
 use domain::id::{ApplicationKey, PublicId};
 use store::Store;
+use store::admission::{Admission, AdmissionRequest, Budgets};
 use store::api_key::{ApiKey, ApiKeyDigest};
 use store::endpoint::Endpoint;
 
 use self::table::{Access, Call};
 use crate::auth::Uses;
+use crate::batches::Batches;
 use crate::body::BodyLimit;
-use crate::lookup::Lookups;
 use crate::openapi;
 use crate::rate_limit::RateLimiter;
 use crate::{Committer, Settings, Waker};
@@ -50,10 +51,12 @@ pub(crate) struct State {
     pub(crate) waker: Waker,
     /// The one way to spend from a rate limit.
     pub(crate) limiter: RateLimiter,
+    /// The one way for a submission to be let in.
+    pub(crate) admissions: Batches<AdmissionRequest, Admission>,
     /// The one way to look a key up.
-    pub(crate) keys: Lookups<ApiKeyDigest, ApiKey>,
+    pub(crate) keys: Batches<ApiKeyDigest, Option<ApiKey>>,
     /// The one way to look an endpoint up.
-    pub(crate) endpoints: Lookups<(ApplicationKey, PublicId), Arc<Endpoint>>,
+    pub(crate) endpoints: Batches<(ApplicationKey, PublicId), Option<Arc<Endpoint>>>,
     /// The limits.
     pub(crate) settings: Settings,
     /// When keys were used.
@@ -66,16 +69,24 @@ impl State {
     /// Must be called inside the Tokio runtime that the store's connections belong to.
     pub(crate) fn new(settings: Settings, store: Arc<dyn Store>, document: Bytes) -> Self {
         let waker = Waker::new(Arc::clone(&store));
-        let (for_keys, for_endpoints) = (Arc::clone(&store), Arc::clone(&store));
+        let [for_admissions, for_keys, for_endpoints] = [(); 3].map(|()| Arc::clone(&store));
+        let budgets = Budgets {
+            source: settings.source_limit.as_ref().map(|source| source.limit),
+            key: settings.key_limit,
+        };
         Self {
             committer: Committer::new(Arc::clone(&store), waker.clone(), settings.commit),
             waker,
             limiter: RateLimiter::new(Arc::clone(&store), settings.rate_waiting_max),
-            keys: Lookups::new(move |digests: Vec<ApiKeyDigest>| {
+            admissions: Batches::new(move |requests: Vec<AdmissionRequest>| {
+                let store = Arc::clone(&for_admissions);
+                async move { store.admit(&requests, budgets).await }
+            }),
+            keys: Batches::of_look_ups(move |digests: Vec<ApiKeyDigest>| {
                 let store = Arc::clone(&for_keys);
                 async move { store.find_api_keys(&digests).await }
             }),
-            endpoints: Lookups::new(move |ids: Vec<(ApplicationKey, PublicId)>| {
+            endpoints: Batches::of_look_ups(move |ids: Vec<(ApplicationKey, PublicId)>| {
                 let store = Arc::clone(&for_endpoints);
                 async move {
                     let found = store.find_endpoints(&ids).await?;
@@ -90,7 +101,7 @@ impl State {
     }
 
     /// What the body of a submission may be.
-    fn payload_limit(&self) -> BodyLimit {
+    pub(crate) fn payload_limit(&self) -> BodyLimit {
         let Settings { body_limit_bytes, body_deadline, .. } = self.settings;
         BodyLimit { bytes: body_limit_bytes, deadline: body_deadline }
     }

@@ -8,6 +8,7 @@
 //! its clock alone. Losing a race is a variant of an answer, never an error.
 #![deny(missing_docs)]
 
+pub mod admission;
 pub mod api_key;
 pub mod application;
 pub mod codes;

@@ -5,6 +5,7 @@
 //! behind. The rules that the statements follow, and what was measured, stand in
 //! `docs/ARCHITECTURE.md`.
 
+mod admission;
 mod api_key;
 mod application;
 mod begin;
@@ -44,7 +45,6 @@ use crate::delivery::{
 use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
-use crate::rate_limit::{Reservation, Reserved};
 use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::submission::{
     Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
@@ -388,10 +388,6 @@ impl Store for PostgresStore {
         filter: DeliveryFilter,
     ) -> Result<Vec<DeliveryView>, StoreError> {
         delivery::list::list(&self.general, filter).await
-    }
-
-    async fn reserve(&self, reservations: &[Reservation]) -> Result<Vec<Reserved>, StoreError> {
-        rate_limit::reserve::reserve(&self.general, reservations).await
     }
 
     async fn sweep_rate_limits(&self, batch: u32) -> Result<u64, StoreError> {

@@ -9,6 +9,7 @@
 //! * One server uses a file, held by [`ServerLock`]. Operators' commands run beside it in short
 //!   transactions.
 
+mod admission;
 mod api_key;
 mod application;
 mod begin;
@@ -49,7 +50,6 @@ use crate::delivery::{
 use crate::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
-use crate::rate_limit::{Reservation, Reserved};
 use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::submission::{
     Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
@@ -378,10 +378,6 @@ impl Store for SqliteStore {
         filter: DeliveryFilter,
     ) -> Result<Vec<DeliveryView>, StoreError> {
         delivery::list::list(&self.readers, filter).await
-    }
-
-    async fn reserve(&self, reservations: &[Reservation]) -> Result<Vec<Reserved>, StoreError> {
-        rate_limit::reserve::reserve(&self.writer, reservations).await
     }
 
     async fn sweep_rate_limits(&self, batch: u32) -> Result<u64, StoreError> {

@@ -8,6 +8,7 @@ use domain::signing::Ed25519PublicKey;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::admission::Admissions;
 use crate::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use crate::application::{Application, ApplicationCreation, NewApplication};
 use crate::delivery::{
@@ -20,7 +21,6 @@ use crate::endpoint::{
 use crate::error::StoreError;
 use crate::hold::Holds;
 use crate::maintenance::Maintenance;
-use crate::rate_limit::{Reservation, Reserved};
 use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::source::Sources;
 use crate::submission::{
@@ -76,7 +76,9 @@ impl CreatedWindow {
 /// Each call is one transaction. No call holds a lock or a connection when it returns. A future that
 /// is dropped leaves no transaction open.
 #[async_trait]
-pub trait Store: Maintenance + Sources + Holds + std::fmt::Debug + Send + Sync + 'static {
+pub trait Store:
+    Admissions + Maintenance + Sources + Holds + std::fmt::Debug + Send + Sync + 'static
+{
     /// How many writers the database lets work at once.
     fn writers_max(&self) -> usize {
         usize::MAX
@@ -319,12 +321,6 @@ pub trait Store: Maintenance + Sources + Holds + std::fmt::Debug + Send + Sync +
         &self,
         filter: DeliveryFilter,
     ) -> Result<Vec<DeliveryView>, StoreError>;
-
-    /// Reserves units of rate limits in the windows of the database's clock, and answers for each
-    /// how many of them are within its limit, in the order of the input.
-    ///
-    /// Every unit is counted, those over the limit too. After an error they may have been.
-    async fn reserve(&self, reservations: &[Reservation]) -> Result<Vec<Reserved>, StoreError>;
 
     /// Deletes up to `batch` counters of windows that are over, and answers how many it deleted.
     /// Fewer than `batch` means that none is left.

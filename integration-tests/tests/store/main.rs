@@ -24,6 +24,7 @@ macro_rules! on_both_stores {
 }
 
 mod accept;
+mod admission;
 mod another_url;
 mod cancel;
 mod claim;

@@ -12,7 +12,6 @@ use store::endpoint::Endpoint;
 use store::rate_limit::Limiter;
 
 use super::State;
-use crate::auth::Caller;
 use crate::problem::Problem;
 use crate::rate_limit::{Spent, source};
 
@@ -24,14 +23,6 @@ impl State {
                 let subject = source::subject(request, source);
                 self.spend(Limiter::Source, subject, source.limit).await
             }
-            None => Ok(()),
-        }
-    }
-
-    /// Spends from the budget of the key.
-    pub(super) async fn spend_of_key(&self, caller: &Caller) -> Result<(), Problem> {
-        match self.settings.key_limit {
-            Some(limit) => self.spend(Limiter::Key, caller.key.to_string(), limit).await,
             None => Ok(()),
         }
     }

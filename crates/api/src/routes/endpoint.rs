@@ -165,7 +165,7 @@ pub(super) async fn find(
 ) -> Result<Endpoint, Problem> {
     let missing = || Problem::new(Code::EndpointNotFound);
     let id = PublicId::parse(id).map_err(|_| missing())?;
-    let found = state.endpoints.find((application, id)).await?;
+    let found = state.endpoints.ask((application, id)).await?;
     found.map(Arc::unwrap_or_clone).ok_or_else(missing)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn calls() -> Vec<Call> {
         ),
         Call::post(
             "/v1/endpoints/{endpoint_id}/submissions",
-            Access::Key(Role::Publish),
+            Access::Submission,
             accept::doc(),
             accept::accept,
         ),

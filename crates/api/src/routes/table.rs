@@ -21,12 +21,13 @@ use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, Handler, Resource, Responder, Route};
+use store::admission::SUBMITTING_ROLE;
 use store::api_key::Role;
 use utoipa::openapi::HttpMethod;
 
-use crate::auth;
 use crate::openapi::{Described, Doc};
 use crate::problem::{Code, Problem};
+use crate::{admission, auth};
 
 /// Who may make a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(crate) enum Access {
     Anyone,
     /// Whoever has a key of this role or of one that covers it.
     Key(Role),
+    /// Whoever may submit to the endpoint in the path, while the budgets last.
+    Submission,
 }
 
 /// A method of a path, who may call it, what is told of it, and its handler.
@@ -134,6 +137,7 @@ impl Call {
             Access::Key(least) => {
                 route.wrap(from_fn(move |request, next| auth::admit(least, request, next)))
             }
+            Access::Submission => route.wrap(from_fn(admission::admit)),
         };
         Self { method, path, access, doc, route }
     }
@@ -166,6 +170,7 @@ impl Call {
         match self.access {
             Access::Anyone => None,
             Access::Key(role) => Some(role),
+            Access::Submission => Some(SUBMITTING_ROLE),
         }
     }
 }

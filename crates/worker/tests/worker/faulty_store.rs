@@ -11,6 +11,7 @@ use domain::id::SourceKey;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
 use domain::source::Refusal;
+use store::admission::{Admission, AdmissionRequest, Admissions, Budgets};
 use store::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use store::application::{Application, ApplicationCreation, NewApplication};
 use store::delivery::{
@@ -141,10 +142,6 @@ impl Store for FaultyStore {
     }
 
     // What a worker does not call.
-
-    async fn reserve(&self, reservations: &[Reservation]) -> Answer<Vec<Reserved>> {
-        self.store.reserve(reservations).await
-    }
 
     async fn create_api_key(&self, key: &NewApiKey) -> Answer<ApiKeyView> {
         self.store.create_api_key(key).await
@@ -296,6 +293,21 @@ impl Store for FaultyStore {
 }
 
 /// What comes in goes its own way too.
+#[async_trait]
+impl Admissions for FaultyStore {
+    async fn admit(
+        &self,
+        requests: &[AdmissionRequest],
+        budgets: Budgets,
+    ) -> Answer<Vec<Admission>> {
+        self.store.admit(requests, budgets).await
+    }
+
+    async fn reserve(&self, reservations: &[Reservation]) -> Answer<Vec<Reserved>> {
+        self.store.reserve(reservations).await
+    }
+}
+
 #[async_trait]
 impl Sources for FaultyStore {
     async fn create_source(&self, source: &NewSource) -> Answer<SourceCreation> {

@@ -1,14 +1,14 @@
 //! `POST /v1/endpoints/{endpoint_id}/submissions`: stores a payload together with its delivery.
 //!
 //! 202 is answered only after the commit. The order of the checks is fixed: the caller, the body's
-//! limit, the budgets of source and key, the endpoint and its budget, then the idempotency key, the
-//! event type, the content type, and whether a payload that is declared to be JSON is JSON. The bytes
-//! are kept as they came.
+//! limit, the budgets of source and key, the endpoint and its budget ([`crate::admission`]), then the
+//! idempotency key, the event type, the content type, and whether a payload that is declared to be JSON is
+//! JSON. The bytes are kept as they came.
 
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use actix_web::web::{Bytes, Data, Path, Payload};
+use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
-use domain::id::{DeliveryId, EndpointKey, SubmissionId};
+use domain::id::{DeliveryId, SubmissionId};
 use domain::submission::content::declared_json_parses;
 use domain::submission::{ContentType, EventType, IdempotencyKey};
 use serde::Serialize;
@@ -16,12 +16,11 @@ use store::submission::{Accepted, NewSubmission};
 use utoipa::ToSchema;
 
 use super::{
-    Repeated, State, describe_idempotency_key, endpoint, idempotency_key, record_in_span, refused,
-    single, store,
+    Repeated, State, describe_idempotency_key, idempotency_key, record_in_span, refused, single,
+    store,
 };
-use crate::auth::Caller;
-use crate::body;
-use crate::fields::{malformed_json, refuse_query};
+use crate::admission::Admitted;
+use crate::fields::malformed_json;
 use crate::instant::Instant;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, anything, binary, text};
@@ -65,19 +64,12 @@ pub(super) fn doc() -> Doc {
 }
 
 pub(super) async fn accept(
-    caller: Caller,
+    admitted: Admitted,
     state: Data<State>,
     request: HttpRequest,
     endpoint_id: Path<String>,
-    payload: Payload,
 ) -> Result<HttpResponse, Problem> {
-    refuse_query(&request)?;
-    let payload = body::read(&request, payload, state.payload_limit()).await?;
-    state.spend_of_source(&request).await?;
-    state.spend_of_key(&caller).await?;
-    let endpoint = endpoint::find(&state, caller.application, &endpoint_id).await?;
-    state.spend_of_endpoint(&endpoint).await?;
-    let submission = parse(request.headers(), endpoint.key, payload)?;
+    let submission = parse(request.headers(), admitted)?;
     let (accepted, replayed) = store(&state, submission).await?;
     Ok(accepted_answer(accepted, &endpoint_id, replayed))
 }
@@ -104,8 +96,7 @@ pub(super) fn accepted_answer(
 
 fn parse(
     headers: &HeaderMap,
-    endpoint: EndpointKey,
-    payload: Bytes,
+    Admitted { endpoint, payload }: Admitted,
 ) -> Result<NewSubmission, Problem> {
     let idempotency_key = idempotency_key(headers, IdempotencyKey::parse)?;
     let event_type = event_type(headers)?;

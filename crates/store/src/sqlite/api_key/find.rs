@@ -1,7 +1,7 @@
 //! The live keys with some digests. A key bound to an application ends with it.
 
 use domain::id::ApplicationKey;
-use sqlx::{FromRow, SqlitePool};
+use sqlx::{FromRow, SqliteExecutor, SqlitePool};
 use uuid::Uuid;
 
 use crate::api_key::{ApiKey, ApiKeyDigest};
@@ -31,8 +31,9 @@ pub(in crate::sqlite) async fn find(
     Ok(found)
 }
 
-async fn find_one(
-    readers: &SqlitePool,
+/// One of them, also inside a transaction.
+pub(in crate::sqlite) async fn find_one(
+    executor: impl SqliteExecutor<'_>,
     digest: &ApiKeyDigest,
 ) -> Result<Option<ApiKey>, StoreError> {
     let row: Option<Row> = sqlx::query_as(
@@ -50,7 +51,7 @@ async fn find_one(
             ))",
     )
     .bind(digest.as_bytes().as_slice())
-    .fetch_optional(readers)
+    .fetch_optional(executor)
     .await
     .map_err(|error| store_error("api_key::find", error))?;
     let Some(row) = row else { return Ok(None) };

@@ -28,7 +28,7 @@ pub(in crate::sqlite) async fn reserve(
         .await
 }
 
-async fn reserve_one(
+pub(in crate::sqlite) async fn reserve_one(
     tx: &mut WriteTransaction,
     reservation: &Reservation,
 ) -> Result<Reserved, Fault> {

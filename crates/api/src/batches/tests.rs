@@ -1,16 +1,19 @@
-//! Look-ups in front of a store that the test holds back.
+//! Questions to a store that the test holds back.
 
 use tokio::sync::{Semaphore, mpsc};
 
 use super::*;
 
+/// Look-ups of numbers.
+type Numbers = Batches<u32, Option<u32>>;
+
 /// Statements as they came, each held until it may end. Every number is found and stands for itself,
 /// but zero, which cannot be read.
-fn held() -> (Lookups<u32, u32>, mpsc::UnboundedReceiver<Vec<u32>>, Arc<Semaphore>) {
+fn held() -> (Numbers, mpsc::UnboundedReceiver<Vec<u32>>, Arc<Semaphore>) {
     let (began, statements) = mpsc::unbounded_channel();
     let may_end = Arc::new(Semaphore::new(0));
     let gate = Arc::clone(&may_end);
-    let lookups = Lookups::new(move |keys: Vec<u32>| {
+    let lookups = Batches::of_look_ups(move |keys: Vec<u32>| {
         let (began, gate) = (began.clone(), Arc::clone(&gate));
         async move {
             began.send(keys.clone()).unwrap();
@@ -29,11 +32,11 @@ fn held() -> (Lookups<u32, u32>, mpsc::UnboundedReceiver<Vec<u32>>, Arc<Semaphor
 }
 
 fn ask(
-    lookups: &Lookups<u32, u32>,
+    lookups: &Numbers,
     key: u32,
-) -> impl Future<Output = Answer<u32>> + Send + 'static + use<> {
-    let lookups = Lookups { shared: Arc::clone(&lookups.shared) };
-    let asked = tokio::spawn(async move { lookups.find(key).await });
+) -> impl Future<Output = Result<Option<u32>, NotAnswered>> + Send + 'static + use<> {
+    let lookups = Batches { shared: Arc::clone(&lookups.shared) };
+    let asked = tokio::spawn(async move { lookups.ask(key).await });
     async move { asked.await.unwrap() }
 }
 
@@ -46,7 +49,7 @@ async fn what_is_asked_during_a_statement_is_asked_by_a_later_one_and_equal_ques
         asked.push(ask(&lookups, key));
         tokio::task::yield_now().await;
     }
-    while lookups.shared.open().order.len() < 4 {
+    while lookups.shared.open().waiting.len() < 5 {
         tokio::task::yield_now().await;
     }
     may_end.add_permits(1);
@@ -68,13 +71,13 @@ async fn a_row_that_cannot_be_read_costs_the_others_nothing() {
     let first = ask(&lookups, 1);
     assert!(statements.recv().await.is_some());
     let asked = [ask(&lookups, 0), ask(&lookups, 5)];
-    while lookups.shared.open().order.len() < 2 {
+    while lookups.shared.open().waiting.len() < 2 {
         tokio::task::yield_now().await;
     }
     may_end.add_permits(100);
     assert_eq!(first.await.unwrap(), Some(1));
     let [bad, good] = asked;
-    assert!(matches!(bad.await, Err(NotRead::Failed(_))));
+    assert!(matches!(bad.await, Err(NotAnswered::Failed(_))));
     assert_eq!(good.await.unwrap(), Some(5));
 }
 
@@ -82,12 +85,24 @@ async fn a_row_that_cannot_be_read_costs_the_others_nothing() {
 async fn a_caller_that_goes_away_leaves_the_others_their_answer() {
     let (lookups, mut statements, may_end) = held();
     let gone = {
-        let lookups = Lookups { shared: Arc::clone(&lookups.shared) };
-        tokio::spawn(async move { lookups.find(1).await.map(drop) })
+        let lookups = Batches { shared: Arc::clone(&lookups.shared) };
+        tokio::spawn(async move { lookups.ask(1).await.map(drop) })
     };
     assert!(statements.recv().await.is_some());
     let stays = ask(&lookups, 2);
     gone.abort();
     may_end.add_permits(10);
     assert_eq!(stays.await.unwrap(), Some(2));
+}
+
+#[tokio::test]
+async fn what_is_charged_is_asked_as_often_as_it_was_asked_for() {
+    let batches = Batches::new(|asked: Vec<u32>| async move {
+        let count = asked.len();
+        Ok((0..count).map(|place| (place, count)).collect())
+    });
+    let ask = || batches.ask(7);
+    let answers = tokio::join!(ask(), ask(), ask());
+    let answers = [answers.0, answers.1, answers.2].map(Result::unwrap);
+    assert_eq!(answers, [(0, 3), (1, 3), (2, 3)], "each has an answer of its own");
 }

@@ -1,0 +1,25 @@
+//! What is asked before a submission is taken in.
+
+mod admit;
+
+use async_trait::async_trait;
+
+use super::{SqliteStore, rate_limit};
+use crate::StoreError;
+use crate::admission::{Admission, AdmissionRequest, Admissions, Budgets};
+use crate::rate_limit::{Reservation, Reserved};
+
+#[async_trait]
+impl Admissions for SqliteStore {
+    async fn admit(
+        &self,
+        requests: &[AdmissionRequest],
+        budgets: Budgets,
+    ) -> Result<Vec<Admission>, StoreError> {
+        admit::admit(&self.writer, requests, budgets).await
+    }
+
+    async fn reserve(&self, reservations: &[Reservation]) -> Result<Vec<Reserved>, StoreError> {
+        rate_limit::reserve::reserve(&self.writer, reservations).await
+    }
+}
