@@ -13,7 +13,6 @@
 
 mod arithmetic;
 mod backlog;
-mod client;
 mod database;
 mod deliver;
 mod fairness;
@@ -25,13 +24,12 @@ mod machine;
 mod meter;
 mod payloads;
 mod plot;
-mod processes;
 mod receiver;
 mod report;
 mod stage;
 mod steady;
 mod threads;
-mod usage;
+pub(crate) mod usage;
 
 use std::time::{Duration, Instant};
 
@@ -40,13 +38,13 @@ use store::Backend;
 use self::database::Database;
 use self::figures::Figures;
 use self::stage::Stage;
-use crate::Scratch;
+use crate::{Scratch, client, processes};
 
 pub use self::figures::{Figure, Target, Wanted};
 pub use self::machine::Machine;
 pub use self::payloads::Payloads;
-pub use self::processes::{API, TRIVIAL, WORKER};
 pub use self::report::{Report, ScenarioReport};
+pub use crate::processes::{API, TRIVIAL, WORKER};
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

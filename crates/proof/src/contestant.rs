@@ -4,6 +4,8 @@
 //! input is its own. The first line carries the database's address, which may hold a password and so
 //! stands neither among its arguments nor in its environment.
 
+mod inbox;
+
 use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
@@ -20,6 +22,9 @@ use tokio::time::timeout;
 
 use crate::connections::{Connection, Connections, Value};
 use crate::ground::{Ground, options, patiently};
+use crate::transaction::Transaction;
+
+pub(crate) use self::inbox::Step;
 
 /// What starts the program as a contestant.
 pub const ARGUMENT: &str = "contestant";
@@ -38,10 +43,12 @@ pub(crate) enum Task {
     ReadCounter { subject: String },
     /// Write a counter.
     WriteCounter { subject: String, used: i64 },
+    /// Do something with an inbound event.
+    Inbox(inbox::Step),
 }
 
 /// What came of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Done {
     Opened,
     /// How many were granted, the highest count that it saw, and when its window ended at the first and
@@ -53,6 +60,8 @@ pub(crate) enum Done {
     },
     Counter(i64),
     Written,
+    /// A receipt was written in a transaction that is still open.
+    Received,
     Failed(String),
 }
 
@@ -62,7 +71,7 @@ pub(crate) struct Contestant {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     /// Killed when it is dropped.
-    _child: Child,
+    child: Child,
 }
 
 impl Contestant {
@@ -77,12 +86,19 @@ impl Contestant {
             .context("a contestant's process was not started")?;
         let input = child.stdin.take().context("its input")?;
         let output = BufReader::new(child.stdout.take().context("its output")?).lines();
-        let mut started = Self { input, output, _child: child };
+        let mut started = Self { input, output, child };
         started.tell(&Task::Open { url: ground.url().to_owned() }).await?;
         match started.hear().await? {
             Done::Opened => Ok(started),
             other => bail!("a contestant did not open the database: {other:?}"),
         }
+    }
+
+    /// Ends it at once, as a crash would.
+    pub(crate) async fn kill(mut self) -> anyhow::Result<()> {
+        self.child.start_kill()?;
+        timeout(PATIENCE, self.child.wait()).await.context("a contestant lives")??;
+        Ok(())
     }
 
     pub(crate) async fn tell(&mut self, task: &Task) -> anyhow::Result<()> {
@@ -139,7 +155,10 @@ fn next_line() -> std::io::Result<Option<String>> {
 /// What a contestant works with.
 struct Open {
     store: std::sync::Arc<dyn Store>,
+    connections: Connections,
     connection: Connection,
+    /// What is open.
+    transaction: Option<Transaction>,
 }
 
 async fn do_task(open: &mut Option<Open>, task: Task) -> anyhow::Result<Done> {
@@ -147,8 +166,9 @@ async fn do_task(open: &mut Option<Open>, task: Task) -> anyhow::Result<Done> {
         let sealer = Sealer::new(SealingKey::generate()?, Vec::new());
         let store = store::open(&url, options(sealer)).await?;
         store.check().await?;
-        let connection = Connections::open(&url, 1, PATIENCE)?.get().await?;
-        *open = Some(Open { store, connection });
+        let connections = Connections::open(&url, 2, PATIENCE)?;
+        let connection = connections.get().await?;
+        *open = Some(Open { store, connections, connection, transaction: None });
         return Ok(Done::Opened);
     }
     let open = open.as_mut().context("no database was opened")?;
@@ -160,6 +180,7 @@ async fn do_task(open: &mut Option<Open>, task: Task) -> anyhow::Result<Done> {
         }
         Task::ReadCounter { subject } => read(&mut open.connection, &subject).await,
         Task::WriteCounter { subject, used } => write(&mut open.connection, &subject, used).await,
+        Task::Inbox(step) => inbox::take(open, step).await,
     }
 }
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::destination::{AddressPolicy, DestinationUrl};
 use domain::endpoint::{CustomHeaders, EndpointSettings, SettingsDraft};
 use domain::id::{ClaimToken, DeliveryId, EndpointKey, PublicId};
+use domain::rate_limit::{RATE_UNITS_MAX, RATE_WINDOW_MIN, RateLimit};
 use domain::signing::SigningSecret;
 use domain::submission::{ContentType, IdempotencyKey};
 use store::delivery::{ClaimBatch, ClaimRequest, DueQuery};
@@ -21,6 +24,7 @@ use store::{Store, StoreError, StoreOptions};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::connections::{Connection, Connections, Value};
+use crate::processes::Environment;
 
 /// Nothing is ever sent there.
 pub(crate) const URL: &str = "https://receiver.example.com/hook";
@@ -40,6 +44,8 @@ pub(crate) struct Ground {
     crowd: Crowd,
     program: PathBuf,
     sealer: Sealer,
+    /// The key of the sealer, for processes.
+    sealing_key: String,
     arranging: OnceCell<Arc<dyn Store>>,
     /// Opened when they are wanted first, and kept until they are released.
     stores: Mutex<Vec<Arc<dyn Store>>>,
@@ -59,11 +65,13 @@ pub(crate) struct Crowd {
 impl Ground {
     /// `program` is what a contestant in a process of its own is started from.
     pub(crate) fn new(url: &str, crowd: Crowd, program: &Path) -> anyhow::Result<Self> {
+        let sealing_key = SealingKey::generate()?;
         Ok(Self {
             url: url.to_owned(),
             crowd,
             program: program.to_owned(),
-            sealer: Sealer::new(SealingKey::generate()?, Vec::new()),
+            sealing_key: STANDARD.encode(sealing_key.expose()),
+            sealer: Sealer::new(sealing_key, Vec::new()),
             arranging: OnceCell::new(),
             stores: Mutex::default(),
         })
@@ -75,6 +83,11 @@ impl Ground {
 
     pub(crate) fn program(&self) -> &Path {
         &self.program
+    }
+
+    /// What an api or worker on this ground is told.
+    pub(crate) fn environment(&self) -> Environment {
+        Environment::on(&self.url, &self.sealing_key).of(&self.program)
     }
 
     pub(crate) fn crowd(&self) -> Crowd {
@@ -119,7 +132,11 @@ impl Ground {
 
     pub(crate) async fn endpoint(&self) -> anyhow::Result<Endpoint> {
         let key = store::new_id::endpoint_key();
-        let settings = SettingsDraft { in_flight_max: 1_000, ..SettingsDraft::default() };
+        let settings = SettingsDraft {
+            in_flight_max: 1_000,
+            ingest_rate: RateLimit::new(RATE_UNITS_MAX, RATE_WINDOW_MIN)?,
+            ..SettingsDraft::default()
+        };
         let new = NewEndpoint {
             key,
             application: DEFAULT_APPLICATION_KEY,

@@ -10,9 +10,12 @@
 
 mod barrier;
 pub mod bench;
+mod client;
 mod connections;
 pub mod contestant;
+mod effects;
 mod ground;
+mod processes;
 mod scratch;
 mod transaction;
 pub mod verify;

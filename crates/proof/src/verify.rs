@@ -5,7 +5,8 @@
 //! between the read and the write. So the violation is certain in the first round, and the same judge
 //! must see it: a control that shows none makes the check inconclusive, which is not a pass.
 //!
-//! One file a check. A new one is a type that implements `check::Check` and a name in [`Name`].
+//! One file a check. A new one is a type that implements `check::Check`, and a name in [`Name`] or beside
+//! another under its name.
 
 mod check;
 mod claim;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use store::Backend;
 use tokio::time::timeout;
 
 use self::check::{Check, Round};
@@ -53,16 +55,17 @@ pub enum Name {
 }
 
 impl Name {
-    fn check(self) -> Box<dyn Check> {
-        match self {
+    fn checks(self, backend: Backend) -> Vec<Box<dyn Check>> {
+        let check: Box<dyn Check> = match self {
             Self::Claim => Box::new(claim::Claim),
             Self::Fence => Box::new(fence::Fence),
             Self::Idempotency => Box::new(idempotency::Idempotency),
             Self::Replay => Box::new(replay::ReplayOnce),
             Self::RateLimit => Box::new(rate_limit::RateLimits::default()),
             Self::EndpointUpdate => Box::new(endpoint_update::EndpointUpdates),
-            Self::Inbox => Box::new(inbox::Inbox::default()),
-        }
+            Self::Inbox => return inbox::checks(backend),
+        };
+        vec![check]
     }
 }
 
@@ -78,7 +81,8 @@ pub struct Plan {
     /// Whether the negative controls are run too.
     pub control: bool,
     /// The program that runs [`contestant::run`](crate::contestant::run) when it is given the argument
-    /// [`contestant::ARGUMENT`](crate::contestant::ARGUMENT).
+    /// [`contestant::ARGUMENT`](crate::contestant::ARGUMENT), and is the api when it is started under the
+    /// name [`bench::API`](crate::bench::API).
     pub program: PathBuf,
 }
 
@@ -96,8 +100,7 @@ pub async fn verify(
         .context("the scratch database cannot be examined")?;
     let ground = Ground::new(scratch.url(), surroundings.crowd, &plan.program)?;
     let mut checks = Vec::new();
-    for name in &plan.checks {
-        let mut check = name.check();
+    for mut check in plan.checks.iter().flat_map(|name| name.checks(scratch.backend())) {
         told(check.name());
         checks.push(run(check.as_mut(), &ground, plan).await);
         ground.release().await;

@@ -69,17 +69,9 @@ impl Stage {
         Ok(store::open(&self.url, options).await?)
     }
 
-    /// What a process on this stage is told. All else is its default; only the limits of how much may
-    /// come in are as high as they go, and still counted.
+    /// What a process on this stage is told.
     pub(super) fn environment(&self) -> Environment {
-        Environment::default()
-            .with("DATABASE_URL", &self.url)
-            .with("FENCEPOST_SEALING_KEY", &self.sealing_key)
-            .with("RUST_LOG", "warn")
-            .with("FENCEPOST_LISTEN", "127.0.0.1:0")
-            .with("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0")
-            .with("FENCEPOST_ALLOW_NETWORKS", LOOPBACK)
-            .with("FENCEPOST_SOURCE_RATE", &format!("{RATE_UNITS_MAX}/1s"))
+        Environment::on(&self.url, &self.sealing_key).with("FENCEPOST_ALLOW_NETWORKS", LOOPBACK)
     }
 
     /// Endpoints that lead there, each with the settings of any other but for its limit of submissions.

@@ -37,7 +37,7 @@ fn stat(path: &str) -> Option<Stat> {
 }
 
 /// Processor time that a process has taken, all its threads together. None where it cannot be seen.
-pub(super) fn of_process(id: u32) -> Option<Duration> {
+pub(crate) fn of_process(id: u32) -> Option<Duration> {
     Some(stat(&format!("/proc/{id}/stat"))?.own)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn of_own_threads(prefix: &str) -> Option<Duration> {
 }
 
 /// The most memory that a process has had resident, in bytes.
-pub(super) fn peak_memory(id: u32) -> Option<u64> {
+pub(crate) fn peak_memory(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;

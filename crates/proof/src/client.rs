@@ -14,12 +14,12 @@ use tokio::net::TcpStream;
 
 /// An open connection, on the runtime that opened it.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
 }
 
 impl Connection {
-    pub(super) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+    pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await.context("the api cannot be reached")?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
@@ -28,7 +28,7 @@ impl Connection {
     }
 
     /// Sends a request and reads its whole answer.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> anyhow::Result<Response<Bytes>> {
