@@ -22,7 +22,7 @@ pub(crate) struct Args {
 enum Action {
     /// Says whether the schema fits this build, and changes nothing.
     Status,
-    /// Prints, or grants, what a role needs to submit by SQL.
+    /// Prints, or grants, what a role needs to submit or to receive by SQL.
     Grants(grants::Args),
 }
 

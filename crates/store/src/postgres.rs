@@ -55,7 +55,7 @@ use crate::{Page, Store, StoreError, StoreOptions};
 pub use begin::begin;
 pub use pool::STABLE_PLANS;
 pub use receipt::receive_once_in_tx;
-pub use schema::grants::{PublisherRole, PublisherRoleError, grant_publisher, publisher_grants};
+pub use schema::grants::{DatabaseRole, DatabaseRoleError, Right, grant, grants};
 pub use schema::migrate::migrate;
 pub use schema::scratch::{ScratchDatabase, drop_scratch};
 pub use submission::accept_in_tx::accept_in_tx;
