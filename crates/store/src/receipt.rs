@@ -6,10 +6,13 @@
 
 use std::time::Duration;
 
+use domain::id::SubmissionId;
 use domain::label::Label;
 use domain::receipt::ReceiptKey;
 use domain::submission::Fingerprint;
 use time::OffsetDateTime;
+
+use crate::StoreError;
 
 /// How long to wait for a concurrent copy, where nothing asks for another time: the sender is waiting too.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -53,6 +56,37 @@ pub enum Receiving {
     /// A concurrent copy is being processed and did not end in time. The transaction is of no use any
     /// more: the caller rolls it back, and asks the sender to come again.
     InProgress,
+}
+
+/// What is kept of an event that a source brought and that became a submission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The public id of its source, which may be deleted by now.
+    pub source_id: String,
+    /// What its sender calls it, or a digest of that or of its body.
+    pub event_id: String,
+    /// What happened, as the sender names it.
+    pub action: Option<String>,
+    /// The sender's own timestamp, where it is signed.
+    pub sent_at: Option<OffsetDateTime>,
+    /// Names and values of the headers that its source keeps, in the order of the request. None are left
+    /// once the payload is erased.
+    pub headers: Vec<(String, String)>,
+    /// Whether other content came under its id, which was not stored.
+    pub conflicted: bool,
+}
+
+/// What the column of kept headers says; none where it is empty.
+pub(crate) fn kept_headers(
+    json: Option<&str>,
+    submission: SubmissionId,
+) -> Result<Vec<(String, String)>, StoreError> {
+    let headers = json.map_or(Ok(Vec::new()), serde_json::from_str);
+    headers.map_err(|_| StoreError::Corrupt {
+        table: "receipts",
+        column: "headers",
+        row: submission.to_string(),
+    })
 }
 
 /// What a copy is told of the one that was processed.

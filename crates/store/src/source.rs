@@ -1,7 +1,7 @@
 //! Sources as they are stored, and what becomes of a request that one of them has sent.
 
 use async_trait::async_trait;
-use domain::id::{ApplicationKey, EndpointKey, PublicId, SourceKey};
+use domain::id::{ApplicationKey, EndpointKey, PublicId, SourceKey, SubmissionId};
 use domain::label::Label;
 use domain::rate_limit::RateLimit;
 use domain::signing::Overlap;
@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-use crate::receipt::NewReceipt;
+use crate::receipt::{NewReceipt, Receipt};
 use crate::sealing::{SealError, Sealed, Sealer};
 use crate::secret::Resealing;
 use crate::submission::{Accepted, NewSubmission};
@@ -252,6 +252,13 @@ pub trait Sources {
     /// Stores the receipt of an event together with its submission and delivery, or says why not: all
     /// three or none. Calling it again with the same ids is safe.
     async fn receive(&self, reception: &NewReception) -> Result<Reception, StoreError>;
+
+    /// The receipt of the event that a submission of that application brings; none of another's.
+    async fn find_receipt(
+        &self,
+        application: ApplicationKey,
+        submission: SubmissionId,
+    ) -> Result<Option<Receipt>, StoreError>;
 }
 
 /// What a sealed secret of a source is bound to: the source's UUID, the secret's, and a word that no

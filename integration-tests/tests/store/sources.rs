@@ -1,5 +1,7 @@
 //! Sources of other people's webhooks, and what they send (G7, G9).
 
+mod receipts;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -129,6 +129,34 @@ async fn other_content_under_an_id_is_answered_and_not_stored() {
     assert_eq!(stored.len(), 1);
     let path = format!("/v1/submissions/{}/payload", stored[0].id);
     assert_eq!(api.get(&path).send().await.body, b"{\"a\":1}", "the first one stands");
+    let shown = api.get(&format!("/v1/submissions/{}", stored[0].id)).send().await.json();
+    assert_eq!(
+        shown["receipt"],
+        json!({
+            "source_id": "gh",
+            "event_id": "d-1",
+            "action": "push",
+            "sent_at": null,
+            "headers": [{"name": "x-github-event", "value": "push"}],
+            "conflicted": true,
+        })
+    );
+}
+
+/// What is kept can be read by keys that only read: never the sender's own.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_header_that_proves_the_sender_is_not_kept() {
+    let scheme = json!({"type": "api_key", "header": "X-Key"});
+    let api = with(json!({"id": "keyed", "scheme": scheme, "secret": "the sender's key",
+        "headers": ["X-Key", "X-Other"]}))
+    .await;
+    let sent = api.post("/in/keyed").without("Authorization").body(b"{}");
+    let sent = sent.header("X-Key", "the sender's key").header("X-Other", "kept");
+    nothing_told(&sent.send().await);
+    let id = api.submissions().await[0].id;
+    let shown = api.get(&format!("/v1/submissions/{id}")).send().await;
+    assert_eq!(shown.json()["receipt"]["headers"], json!([{"name": "x-other", "value": "kept"}]));
+    assert!(!String::from_utf8_lossy(&shown.body).contains("the sender's key"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

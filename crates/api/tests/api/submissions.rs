@@ -34,6 +34,7 @@ async fn a_submission_is_stored_with_its_delivery_before_it_is_answered() {
             "payload_bytes": 13,
             "received_at": accepted["received_at"],
             "payload_erased_at": null,
+            "receipt": null,
         })
     );
     let delivery = accepted["delivery_ids"][0].as_str().unwrap();

@@ -186,6 +186,25 @@ impl Scheme {
         }
     }
 
+    /// The header that holds the secret itself, if one does: whoever sees it can send as the sender.
+    #[must_use]
+    pub fn secret_header(&self) -> Option<&str> {
+        match self {
+            Self::ApiKey(it) => Some(it.header.as_str()),
+            Self::BasicAuth(_) => Some("authorization"),
+            Self::StandardWebhooks(_)
+            | Self::Svix(_)
+            | Self::Github(_)
+            | Self::Stripe(_)
+            | Self::Slack(_)
+            | Self::Shopify(_)
+            | Self::Twilio(_)
+            | Self::Paddle(_)
+            | Self::Meta(_)
+            | Self::Hmac(_) => None,
+        }
+    }
+
     /// Where the event's id stands if the source says nothing else.
     #[must_use]
     pub fn event_id_location(&self) -> EventIdLocation {

@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod find;
+mod find_receipt;
 mod list;
 mod note_refusal;
 mod read_gateway;
@@ -13,11 +14,12 @@ mod row;
 mod update;
 
 use async_trait::async_trait;
-use domain::id::{ApplicationKey, PublicId, SourceKey};
+use domain::id::{ApplicationKey, PublicId, SourceKey, SubmissionId};
 use domain::source::Refusal;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use crate::receipt::Receipt;
 use crate::secret::Resealing;
 use crate::source::{
     Gateway, NewReception, NewSource, NewSourceSecret, Reception, Source, SourceChange,
@@ -93,5 +95,13 @@ impl Sources for PostgresStore {
 
     async fn receive(&self, reception: &NewReception) -> Result<Reception, StoreError> {
         receive::receive(&self.general, reception).await
+    }
+
+    async fn find_receipt(
+        &self,
+        application: ApplicationKey,
+        submission: SubmissionId,
+    ) -> Result<Option<Receipt>, StoreError> {
+        find_receipt::find_receipt(&self.general, application, submission).await
     }
 }

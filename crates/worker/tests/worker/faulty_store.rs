@@ -24,6 +24,7 @@ use store::endpoint::{
 use store::hold::{Hold, Holds, WaitingEndpoint};
 use store::maintenance::{Candidacy, Cleared, Maintenance, Recount};
 use store::rate_limit::{Reservation, Reserved};
+use store::receipt::Receipt;
 use store::secret::{NewRotation, Resealing, Rotation};
 use store::source::{
     Gateway, NewReception, NewSource, NewSourceSecret, Reception, Source, SourceChange,
@@ -353,6 +354,10 @@ impl Sources for FaultyStore {
 
     async fn receive(&self, reception: &NewReception) -> Answer<Reception> {
         self.store.receive(reception).await
+    }
+
+    async fn find_receipt(&self, of: ApplicationKey, id: SubmissionId) -> Answer<Option<Receipt>> {
+        self.store.find_receipt(of, id).await
     }
 }
 

@@ -174,7 +174,11 @@ fn content_type(inbound: &InboundRequest<'_>) -> ContentType {
 }
 
 fn kept(gateway: &Gateway, inbound: &InboundRequest<'_>) -> Vec<(String, String)> {
-    let named = |name: &str| gateway.headers.iter().any(|kept| kept.as_str() == name);
+    // What proves who sent must not lie around where submissions are read.
+    let secret = gateway.scheme.secret_header();
+    let named = |name: &str| {
+        Some(name) != secret && gateway.headers.iter().any(|kept| kept.as_str() == name)
+    };
     let headers = inbound.headers.iter().filter(|(name, _)| named(name));
     headers
         .filter_map(|(name, value)| {

@@ -1,8 +1,8 @@
 //! Erases the payload of a submission, and calls off what is owed for it.
 //!
 //! One statement: nobody sees a payload that is gone and a delivery that is still owed. A delivery
-//! that a worker has is only marked, since its request may be out. The idempotency key stays: what
-//! it keeps of the payload is a digest.
+//! that a worker has is only marked, since its request may be out. The headers that came with an event
+//! go too. Idempotency key and receipt stay: what they keep of the payload is a digest.
 
 use domain::id::{ApplicationKey, SubmissionId};
 
@@ -54,6 +54,9 @@ pub(in crate::postgres) async fn erase(
                 FROM s AS found
                 WHERE s.endpoint = found.endpoint AND s.id = found.id AND s.id = $2
                     AND s.payload IS NOT NULL
+            ), forgotten AS (
+                UPDATE fencepost.receipts r SET headers = NULL
+                WHERE r.submission = ANY(ARRAY(SELECT id FROM s)) AND r.headers IS NOT NULL
             )
             SELECT EXISTS (SELECT FROM s) AS "found!""#,
             application.as_uuid(),

@@ -1,8 +1,8 @@
 //! Erases the payload of a submission, and calls off what is owed for it.
 //!
 //! One transaction: nobody sees a payload that is gone and a delivery that is still owed. A delivery
-//! that a worker has is only marked, since its request may be out. The idempotency key stays: what
-//! it keeps of the payload is a digest.
+//! that a worker has is only marked, since its request may be out. The headers that came with an event
+//! go too. Idempotency key and receipt stay: what they keep of the payload is a digest.
 
 use domain::delivery::CancelReason;
 use domain::id::{ApplicationKey, EndpointKey, SubmissionId};
@@ -65,6 +65,13 @@ async fn erase_in_tx(
     .bind(row.endpoint)
     .bind(submission.as_uuid())
     .bind(UnixMicros(tx.now()))
+    .execute(tx.connection())
+    .await?;
+    sqlx::query(
+        "-- sqlite::submission::erase::forget_headers
+        UPDATE receipts SET headers = NULL WHERE submission = ?1 AND headers IS NOT NULL",
+    )
+    .bind(submission.as_uuid())
     .execute(tx.connection())
     .await?;
     Ok(true)

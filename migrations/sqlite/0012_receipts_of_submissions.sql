@@ -1,0 +1,5 @@
+-- From a submission to the receipt of the event that it brings.
+
+CREATE INDEX receipts_submission ON receipts (submission) WHERE submission IS NOT NULL;
+
+UPDATE schema_version SET version = 12;
