@@ -1,19 +1,28 @@
 //! Endpoints that may take no more just now, and what ends that: all their in-flight slots are taken,
 //! or this worker has given them their share of its places.
 //!
-//! An endpoint's share is what is left free: who holds as many places as are free gets no more until
-//! that changes. So however many endpoints hang, some places stay free for those that do not, and one
-//! endpoint alone gets half of all. The memory of payloads is shared in the same way. (Dynamic
-//! thresholds, Choudhury and Hahne 1998.)
+//! An endpoint's share is a part of what is left free: who holds that much gets no more until that changes.
+//! (Dynamic thresholds, Choudhury and Hahne 1998.) One whose last delivery was done promptly may hold as
+//! much as is free, so alone it gets half of all. One that is slow, or has not shown yet that it is not,
+//! gets a [`SLOW_PART`]th: a hundred that hang leave more than a tenth of all places to the others, not one
+//! in a hundred. The memory of payloads is shared in the same way.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use domain::id::EndpointKey;
 use process::metrics;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::ring::ENDPOINTS_MAX;
+
+/// Who holds a place for longer than this is slow. Beside it what loading and recording take is little.
+const PROMPT_MAX: Duration = Duration::from_secs(1);
+
+/// A slow endpoint holds at most one in so many of the places that are free, but one in any case.
+const SLOW_PART: usize = 16;
 
 /// Tells the dispatcher that an endpoint at its cap has a free slot again, as far as this worker
 /// freed it. What other workers free is found by the next poll.
@@ -34,6 +43,8 @@ struct Known {
     freed: Vec<EndpointKey>,
     /// What each endpoint holds.
     held: HashMap<EndpointKey, Holding>,
+    /// Freed their last place promptly.
+    prompt: HashSet<EndpointKey>,
     /// Hold their share, and come back when they hold no more than this.
     served: HashMap<EndpointKey, usize>,
 }
@@ -51,11 +62,12 @@ pub(crate) struct Share {
     at_cap: Arc<AtCap>,
     endpoint: EndpointKey,
     bytes: usize,
+    since: Instant,
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.at_cap.freed(self.endpoint, self.bytes);
+        self.at_cap.freed(self.endpoint, self.bytes, self.since.elapsed());
         metrics::IN_FLIGHT.down();
     }
 }
@@ -102,7 +114,7 @@ impl AtCap {
         let held = known.held.entry(endpoint).or_default();
         held.places += 1;
         held.bytes = held.bytes.saturating_add(bytes);
-        Share { at_cap: Arc::clone(self), endpoint, bytes }
+        Share { at_cap: Arc::clone(self), endpoint, bytes, since: Instant::now() }
     }
 
     /// Whether the endpoint holds its share while so much is free. Then it comes back when a quarter
@@ -110,7 +122,11 @@ impl AtCap {
     pub(super) fn has_its_share(&self, endpoint: EndpointKey, free: Holding) -> bool {
         let mut known = self.known();
         let held = known.held.get(&endpoint).copied().unwrap_or_default();
-        let within = held.places < free.places && (held.bytes == 0 || held.bytes < free.bytes);
+        let part = if known.prompt.contains(&endpoint) { 1 } else { SLOW_PART };
+        let holds_less = |held: usize, free: usize| held == 0 || held < free / part;
+        let within = free.places > 0
+            && holds_less(held.places, free.places)
+            && holds_less(held.bytes, free.bytes);
         if within {
             return false;
         }
@@ -118,8 +134,17 @@ impl AtCap {
         true
     }
 
-    fn freed(&self, endpoint: EndpointKey, bytes: usize) {
+    fn freed(&self, endpoint: EndpointKey, bytes: usize, held_for: Duration) {
         let mut known = self.known();
+        if held_for > PROMPT_MAX {
+            known.prompt.remove(&endpoint);
+        } else {
+            if known.prompt.len() >= ENDPOINTS_MAX {
+                // Whoever still is shows it again with the next delivery.
+                known.prompt.clear();
+            }
+            known.prompt.insert(endpoint);
+        }
         let mut held = known.held.get(&endpoint).copied().unwrap_or_default();
         held.places = held.places.saturating_sub(1);
         held.bytes = held.bytes.saturating_sub(bytes);
@@ -161,6 +186,13 @@ mod tests {
         Holding { places, bytes: usize::MAX }
     }
 
+    /// This endpoint has just shown that it is prompt.
+    fn prompt(endpoint: EndpointKey) -> Arc<AtCap> {
+        let at_cap = Arc::new(AtCap::default());
+        drop(at_cap.take_place(endpoint, 1));
+        at_cap
+    }
+
     #[test]
     fn an_endpoint_at_its_cap_comes_back_when_one_of_its_requests_ended() {
         let at_cap = AtCap::default();
@@ -178,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_holds_at_most_what_is_free_and_comes_back_when_a_quarter_is_done() {
-        let at_cap = Arc::new(AtCap::default());
+        let at_cap = prompt(A);
         let mut shares: Vec<_> = (0..8).map(|_| at_cap.take_place(A, 1)).collect();
         assert!(!at_cap.has_its_share(A, free(9)));
         assert!(!at_cap.has_its_share(B, free(1)));
@@ -195,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_of_large_payloads_holds_at_most_the_memory_that_is_free() {
-        let at_cap = Arc::new(AtCap::default());
+        let at_cap = prompt(A);
         let share = at_cap.take_place(A, 1_000);
         let with = |bytes| Holding { places: 100, bytes };
         assert!(!at_cap.has_its_share(A, with(1_001)));
@@ -219,7 +251,23 @@ mod tests {
             }
             assert!(held.len() < PLACES, "all are taken after {round} rounds");
         }
-        assert!(PLACES - held.len() >= PLACES / 101, "{} are left", PLACES - held.len());
+        assert!(PLACES - held.len() >= PLACES / 8, "{} are left", PLACES - held.len());
+    }
+
+    #[test]
+    fn who_is_slow_holds_a_part_of_what_is_free_until_it_is_prompt_again() {
+        let at_cap = prompt(A);
+        let shares = [at_cap.take_place(A, 1), at_cap.take_place(A, 1)];
+        assert!(!at_cap.has_its_share(A, free(40)));
+        at_cap.known().held.entry(A).or_default().places += 1;
+        at_cap.freed(A, 0, PROMPT_MAX * 2);
+        assert!(at_cap.has_its_share(A, free(40)), "two of forty");
+        assert!(!at_cap.has_its_share(A, free(48)), "two of forty-eight");
+        assert!(at_cap.has_its_share(B, free(0)));
+        assert!(!at_cap.has_its_share(B, free(1)), "who holds nothing is not kept out");
+        drop(at_cap.take_place(A, 1));
+        assert!(!at_cap.has_its_share(A, free(40)));
+        drop(shares);
     }
 
     #[test]
