@@ -14,7 +14,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 /// An IPv4-mapped address (`::ffff:0:0/96`) and an address of the well-known NAT64 prefix
 /// (`64:ff9b::/96`, RFC 6052) are judged by the IPv4 address that they reach. The forms that carry an IPv4
 /// address through a tunnel (6to4, Teredo, IPv4-compatible) and the local-use NAT64 prefix are
-/// refused whatever they carry, because the packet may end anywhere.
+/// refused whatever they carry, because the packet may end anywhere. Where such a network is allowed, and
+/// for the addresses of ISATAP, which may have any prefix, what they carry has to be allowed too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AddressPolicy {
     /// Networks that are allowed although the table refuses them. Empty by default.
@@ -49,16 +50,17 @@ pub enum RefusedResolution {
 impl AddressPolicy {
     /// Says whether a request may go to `address`.
     ///
-    /// [`allow_networks`](Self::allow_networks) wins over the table of refused ranges.
+    /// [`allow_networks`](Self::allow_networks) wins over the table of refused ranges. One that IPv4
+    /// addresses are carried in opens itself and nothing that it carries.
     ///
     /// # Errors
     /// [`RefusedAddress`], which names the address as given and the reason.
     pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         let reached = reached_address(address);
-        if self.allows(address) || self.allows(reached) {
-            return Ok(());
-        }
-        match refusal(reached) {
+        // A network may be written in the IPv4-mapped form too.
+        let is_named = is_mapped(address) && self.allows(address);
+        let carried = carried_address(reached);
+        match self.refusal(reached).filter(|_| !is_named).or_else(|| self.refusal(carried?)) {
             None => Ok(()),
             Some((reason, source_document)) => {
                 Err(RefusedAddress { address, reason, source_document })
@@ -83,13 +85,17 @@ impl AddressPolicy {
         Ok(())
     }
 
+    fn refusal(&self, address: IpAddr) -> Option<(&'static str, &'static str)> {
+        if self.allows(address) { None } else { refusal(address) }
+    }
+
     fn allows(&self, address: IpAddr) -> bool {
         self.allow_networks.iter().any(|network| network.contains(&address))
     }
 }
 
 /// The address where a packet to `address` ends, when that is an IPv4 address in another spelling.
-fn reached_address(address: IpAddr) -> IpAddr {
+pub(super) fn reached_address(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
     };
@@ -98,6 +104,38 @@ fn reached_address(address: IpAddr) -> IpAddr {
         return IpAddr::V4(Ipv4Addr::new(a, b, c, d));
     }
     v6.to_canonical()
+}
+
+fn is_mapped(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
+}
+
+/// The IPv4 address that an IPv6 address carries through a tunnel or a translation of the network's own.
+fn carried_address(address: IpAddr) -> Option<IpAddr> {
+    let IpAddr::V6(v6) = address else {
+        return None;
+    };
+    let [_, second, third, .., seventh, eighth] = v6.segments();
+    let (high, low) = if SIX_TO_FOUR.contains(&v6) {
+        (second, third)
+    } else if TEREDO.contains(&v6) {
+        (!seventh, !eighth)
+    } else if is_isatap(&v6) || LAST_32_BITS.iter().any(|network| network.contains(&v6)) {
+        (seventh, eighth)
+    } else {
+        return None;
+    };
+    // `::` and `::1` are no IPv4 addresses, although they stand among the compatible ones.
+    let is_own = v6.is_unspecified() || v6.is_loopback();
+    let [a, b] = high.to_be_bytes();
+    let [c, d] = low.to_be_bytes();
+    (!is_own).then(|| Ipv4Addr::new(a, b, c, d).into())
+}
+
+/// RFC 5214 section 6.1: the interface identifier is `0:5efe` or `200:5efe`, and an IPv4 address.
+fn is_isatap(v6: &Ipv6Addr) -> bool {
+    let [.., fifth, sixth, _, _] = v6.segments();
+    matches!(fifth, 0 | 0x200) && sixth == 0x5efe
 }
 
 fn refusal(address: IpAddr) -> Option<(&'static str, &'static str)> {
@@ -118,6 +156,21 @@ fn refusal(address: IpAddr) -> Option<(&'static str, &'static str)> {
 
 /// The well-known prefix of IPv4/IPv6 translation (RFC 6052 section 2.1).
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
+
+/// RFC 3056 section 2: the IPv4 address follows the prefix.
+const SIX_TO_FOUR: Ipv6Net = v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
+
+/// RFC 4380 section 4: the client's IPv4 address stands last, each bit inverted.
+const TEREDO: Ipv6Net = v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
+
+/// Where the last 32 bits are the IPv4 address: the compatible form (RFC 4291 section 2.5.5.1), the
+/// translated one (RFC 2765 section 2.1), and local-use NAT64 as it is used with a prefix of 96 bits (RFC
+/// 8215; of a shorter one only its operator knows).
+const LAST_32_BITS: [Ipv6Net; 3] = [
+    v6([0, 0, 0, 0, 0, 0, 0, 0], 96),
+    v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96),
+    v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48),
+];
 
 /// The only IPv6 space allocated for global unicast (RFC 4291 section 2.4, IANA IPv6 Address Space).
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
@@ -327,7 +380,39 @@ mod tests {
             assert!(policy.check(ip(address)).is_err(), "{address}");
         }
         assert_eq!(allowing(&["::ffff:10.0.0.0/104"]).check(ip("::ffff:10.1.1.1")), Ok(()));
-        assert_eq!(allowing(&["2002::/16"]).check(ip("2002:7f00:1::")), Ok(()));
+    }
+
+    #[test]
+    fn an_allowed_carrier_opens_nothing_that_it_carries() {
+        let all = ["64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96"];
+        let private = [
+            "64:ff9b::a00:1",
+            "64:ff9b:1::a00:1",
+            "64:ff9b:1:fffe::a00:1",
+            "2002:a00:1::1",
+            "2001:0:808:808::f5ff:fffe",
+            "::10.0.0.1",
+            "2001:4860:1::5efe:10.0.0.1",
+            "2001:4860:1::200:5efe:a00:1",
+        ];
+        let public = [
+            "64:ff9b::808:808",
+            "64:ff9b:1::808:808",
+            "2002:808:808::1",
+            "2001:0:a00:1::f7f7:f7f7",
+            "::8.8.8.8",
+            "2001:4860:1::5efe:8.8.8.8",
+        ];
+        let (carriers, both) = (allowing(&all), allowing(&[&all[..], &["10.0.0.0/8"]].concat()));
+        for address in private {
+            assert!(carriers.check(ip(address)).is_err(), "{address}");
+            assert_eq!(both.check(ip(address)), Ok(()), "{address}");
+        }
+        for address in public {
+            assert_eq!(carriers.check(ip(address)), Ok(()), "{address}");
+        }
+        // They are not taken for IPv4 addresses.
+        assert_eq!(allowing(&["::1/128", "::/128"]).check(ip("::1")), Ok(()));
     }
 
     /// Case C079.
