@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 
 use actix_web::HttpRequest;
 use domain::destination::DestinationError;
-use domain::endpoint::SettingsError;
+use domain::endpoint::{CaCertificatesError, SettingsError};
 use domain::id::{PublicId, PublicIdError};
 use domain::label::LabelError;
 use domain::signing::{EndpointSecretError, SecretError};
@@ -267,6 +267,16 @@ impl Fault for SettingsError {
 
     fn message(&self) -> String {
         self.message.clone()
+    }
+}
+
+impl Fault for CaCertificatesError {
+    fn code(&self) -> &'static str {
+        CaCertificatesError::code(self)
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
     }
 }
 

@@ -12,7 +12,9 @@
 //! Resolving and connecting are the worker's part.
 
 mod address;
+mod only_networks;
 mod url;
 
 pub use self::address::{AddressPolicy, RefusedAddress, RefusedResolution};
+pub use self::only_networks::{ONLY_NETWORKS_MAX, OnlyNetworks, OnlyNetworksError};
 pub use self::url::{BLOCKED_PORTS, DestinationError, DestinationUrl, URL_BYTES_MAX};

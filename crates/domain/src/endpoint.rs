@@ -1,5 +1,6 @@
 //! Endpoints: the settings of one receiver, with their limits.
 
+mod ca_certificates;
 mod change;
 mod event_pattern;
 mod header;
@@ -8,8 +9,12 @@ mod signing_schemes;
 use std::time::Duration;
 
 use crate::delivery::retry::{OVERLOAD_FLOOR_DEFAULT, RetrySchedule};
+use crate::destination::OnlyNetworks;
 use crate::rate_limit::RateLimit;
 
+pub use ca_certificates::{
+    CA_BUNDLE_BYTES_MAX, CA_CERTIFICATES_MAX, CaCertificates, CaCertificatesError,
+};
 pub use change::SettingsChange;
 pub use event_pattern::{EVENT_PATTERNS_MAX, EventPatterns, EventPatternsError};
 pub use header::{
@@ -109,6 +114,10 @@ pub struct SettingsDraft {
     pub signing: SigningSchemes,
     /// Whether the form route takes submissions for it, without a key. Not by default.
     pub public_ingest: bool,
+    /// Networks outside of which nothing is sent. All that the deployment allows by default.
+    pub only_networks: Option<OnlyNetworks>,
+    /// What vouches for the receiver beside the roots of the platform. Nothing by default.
+    pub ca_certificates: Option<CaCertificates>,
 }
 
 impl Default for SettingsDraft {
@@ -124,6 +133,8 @@ impl Default for SettingsDraft {
             ingest_rate: RateLimit::INGEST_DEFAULT,
             signing: SigningSchemes::V1,
             public_ingest: false,
+            only_networks: None,
+            ca_certificates: None,
         }
     }
 }
@@ -216,6 +227,18 @@ impl EndpointSettings {
     #[must_use]
     pub fn public_ingest(&self) -> bool {
         self.0.public_ingest
+    }
+
+    /// Networks outside of which nothing is sent.
+    #[must_use]
+    pub fn only_networks(&self) -> Option<&OnlyNetworks> {
+        self.0.only_networks.as_ref()
+    }
+
+    /// What vouches for the receiver beside the roots of the platform.
+    #[must_use]
+    pub fn ca_certificates(&self) -> Option<&CaCertificates> {
+        self.0.ca_certificates.as_ref()
     }
 }
 

@@ -17,18 +17,24 @@ mod failure;
 mod request;
 mod resolver;
 mod response;
+mod roots;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::delivery::{Failure, Outcome};
-use domain::destination::{AddressPolicy, DestinationError, DestinationUrl};
+use domain::destination::{AddressPolicy, DestinationError, DestinationUrl, OnlyNetworks};
 use store::delivery::Evidence;
 use store::endpoint::Target;
 use store::submission::Payload;
 use time::OffsetDateTime;
 use tokio::time::{Instant, timeout_at};
+use url::Host;
 
-use self::client::Clients;
+use self::client::{Clients, Terms};
+use self::resolver::Lookups;
+
+pub use self::resolver::Resolution;
 
 /// How much earlier than the whole-call deadline connecting ends at the latest, so that a connection
 /// that never stood is told from an answer that never came: only the latter means overload.
@@ -68,9 +74,29 @@ impl Sender {
     /// within the connect deadline.
     ///
     /// # Errors
-    /// The TLS provider supports none of the versions that are asked for.
+    /// The root certificates of this machine cannot be read.
     pub fn new(policy: AddressPolicy, dns_deadline: Duration) -> anyhow::Result<Self> {
-        Ok(Self { clients: Clients::new(policy.clone(), dns_deadline)?, policy })
+        Self::with_lookups(policy, dns_deadline, Lookups::of_the_system())
+    }
+
+    /// The same, with names resolved in another way than the system's.
+    ///
+    /// # Errors
+    /// The root certificates of this machine cannot be read.
+    pub fn resolving(
+        policy: AddressPolicy,
+        dns_deadline: Duration,
+        resolution: Resolution,
+    ) -> anyhow::Result<Self> {
+        Self::with_lookups(policy, dns_deadline, Lookups::new(resolution))
+    }
+
+    fn with_lookups(
+        policy: AddressPolicy,
+        dns_deadline: Duration,
+        lookups: Arc<Lookups>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self { clients: Clients::new(policy.clone(), dns_deadline, lookups)?, policy })
     }
 
     /// Sends one request, signed at the instant `at`. It ends within the endpoint's deadline.
@@ -97,11 +123,17 @@ impl Sender {
         let deadline = target.settings.deadline();
         let ends_at = began + deadline;
 
-        let url = destination(&target.url, &self.policy)?;
+        let settings = &target.settings;
+        let url = destination(&target.url, &self.policy, settings.only_networks())?;
         let request = request::build(url.as_url().clone(), target, payload, at)?;
         let connect_deadline =
             target.settings.connect_deadline().min(deadline.saturating_sub(CONNECT_ENDS_BEFORE));
-        let client = self.clients.get(connect_deadline)?;
+        let terms = Terms {
+            connect_deadline,
+            only_networks: settings.only_networks().cloned(),
+            ca_certificates: settings.ca_certificates().cloned(),
+        };
+        let client = self.clients.get(&terms, began)?;
 
         let response = match timeout_at(ends_at, client.execute(request)).await {
             Ok(Ok(response)) => response,
@@ -119,8 +151,17 @@ impl Sender {
 }
 
 /// The stored URL, checked once more: the policy may be another than when it was stored.
-fn destination(url: &str, policy: &AddressPolicy) -> Result<DestinationUrl, Unanswered> {
-    DestinationUrl::parse(url, policy).map_err(|error| {
+fn destination(
+    url: &str,
+    policy: &AddressPolicy,
+    only: Option<&OnlyNetworks>,
+) -> Result<DestinationUrl, Unanswered> {
+    let narrowed = |url: DestinationUrl| match (only, url.host()) {
+        (Some(only), Host::Ipv4(address)) => Ok(only.check((*address).into()).map(|()| url)?),
+        (Some(only), Host::Ipv6(address)) => Ok(only.check((*address).into()).map(|()| url)?),
+        _ => Ok(url),
+    };
+    DestinationUrl::parse(url, policy).and_then(narrowed).map_err(|error| {
         let failure = match error {
             DestinationError::AddressRefused(_) | DestinationError::LocalName { .. } => {
                 Failure::AddressRefused
@@ -147,11 +188,29 @@ mod tests {
             ("http://example.com:22/", Failure::Unsendable),
             ("not a url", Failure::Unsendable),
         ] {
-            assert_eq!(destination(url, &public).unwrap_err().failure, failure, "{url}");
+            assert_eq!(destination(url, &public, None).unwrap_err().failure, failure, "{url}");
         }
-        let refused = destination("http://10.1.2.3/", &public).unwrap_err();
+        let refused = destination("http://10.1.2.3/", &public, None).unwrap_err();
         assert!(refused.detail.contains("10.1.2.3"), "{}", refused.detail);
         let allowing = AddressPolicy { allow_networks: vec!["10.0.0.0/8".parse().unwrap()] };
-        assert!(destination("http://10.1.2.3/", &allowing).is_ok());
+        assert!(destination("http://10.1.2.3/", &allowing, None).is_ok());
+    }
+
+    #[test]
+    fn the_networks_of_an_endpoint_narrow_the_policy_and_never_widen_it() {
+        let policy = AddressPolicy { allow_networks: vec!["10.0.0.0/8".parse().unwrap()] };
+        let only = OnlyNetworks::parse(&["10.1.0.0/16", "192.168.0.0/16", "::/0"]).unwrap();
+        for (url, may) in [
+            ("http://10.1.2.3/", true),
+            ("http://[::ffff:10.1.2.3]/", true),
+            ("http://10.2.2.3/", false),
+            ("http://8.8.8.8/", false),
+            ("http://192.168.1.1/", false),
+            ("http://[2606:4700:4700::1111]/", true),
+            ("http://[::1]/", false),
+        ] {
+            let refused = destination(url, &policy, Some(&only)).map_err(|it| it.failure).err();
+            assert_eq!(refused, (!may).then_some(Failure::AddressRefused), "{url}");
+        }
     }
 }

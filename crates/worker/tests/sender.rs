@@ -4,6 +4,7 @@
 mod sender {
     mod answers;
     mod destinations;
+    mod names;
     mod receiver;
     mod silence;
     mod tls;

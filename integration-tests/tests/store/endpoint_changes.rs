@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::lease::lease_for;
-use domain::destination::{AddressPolicy, DestinationUrl};
+use domain::destination::{AddressPolicy, DestinationUrl, OnlyNetworks};
 use domain::endpoint::{
-    CustomHeaders, DisabledCause, EndpointName, EventPatterns, SettingsChange, SigningSchemes,
+    CaCertificates, CustomHeaders, DisabledCause, EndpointName, EventPatterns, SettingsChange,
+    SigningSchemes,
 };
 use domain::id::ApplicationKey;
 use domain::rate_limit::RateLimit;
@@ -37,6 +38,9 @@ on_both_stores! {
     of_many_that_delete_one_endpoint_one_does_and_nothing_names_it_after,
     headers_are_sealed_and_read_by_workers_alone,
 }
+
+/// A certificate that may vouch for a receiver.
+const CA: &str = include_str!("../../../crates/domain/tests/ca_certificate.pem");
 
 fn url(text: &str, fill: u8) -> anyhow::Result<NewUrl> {
     let url = DestinationUrl::parse(text, &AddressPolicy::default())?;
@@ -99,6 +103,8 @@ async fn every_field_is_stored_and_a_change_leaves_what_it_does_not_name(
             ingest_rate: Some(RateLimit::new(8, Duration::from_secs(2))?),
             signing: Some(SigningSchemes::Both),
             public_ingest: Some(true),
+            only_networks: Some(Some(OnlyNetworks::parse(&["203.0.113.0/24", "fd00::/8"])?)),
+            ca_certificates: Some(Some(CaCertificates::parse(CA)?)),
         },
     };
     let (changed, minted) = update(&db, &created, &change).await?;
@@ -113,6 +119,9 @@ async fn every_field_is_stored_and_a_change_leaves_what_it_does_not_name(
         db.store.list_endpoints(DEFAULT_APPLICATION_KEY, store::Page { limit: 9, before: None });
     assert_eq!(listed.await?, std::slice::from_ref(&changed));
 
+    let targets = db.store.read_targets(&[created.key]).await?;
+    assert_eq!(targets.first().map(|target| &target.settings), Some(&changed.settings));
+
     let (same, _) = update(&db, &created, &EndpointChange::default()).await?;
     assert_eq!(same, changed, "nothing was asked for");
     let cleared = EndpointChange {
@@ -120,12 +129,18 @@ async fn every_field_is_stored_and_a_change_leaves_what_it_does_not_name(
         event_types: Some(None),
         headers: Some(CustomHeaders::default()),
         enabled: Some(true),
-        ..settings(|settings| settings.delivery_rate = Some(None))
+        ..settings(|settings| {
+            settings.delivery_rate = Some(None);
+            settings.only_networks = Some(None);
+            settings.ca_certificates = Some(None);
+        })
     };
     let (cleared, _) = update(&db, &created, &cleared).await?;
     assert_eq!((cleared.version, cleared.disabled), (3, None));
     assert_eq!((&cleared.name, &cleared.event_types), (&None, &None));
     assert_eq!((cleared.headers, cleared.settings.delivery_rate()), (Ok(Vec::new()), None));
+    assert_eq!(cleared.settings.only_networks(), None);
+    assert_eq!(cleared.settings.ca_certificates(), None);
     assert_eq!(cleared.settings.ingest_rate(), changed.settings.ingest_rate());
     Ok(())
 }

@@ -13,6 +13,7 @@ mod update;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::destination::OnlyNetworks;
 use domain::duration;
 use domain::endpoint::{DisabledCause, REDACTED};
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
@@ -100,6 +101,8 @@ struct EndpointBody {
     #[schema(value_type = Signing)]
     signing: &'static str,
     public_ingest: bool,
+    only_networks: Option<Vec<String>>,
+    ca_certificates: Option<String>,
     version: i64,
     created_at: Instant,
     updated_at: Instant,
@@ -150,6 +153,8 @@ impl From<Endpoint> for EndpointBody {
             ingest_rate: settings.ingest_rate().into(),
             signing: settings.signing().as_str(),
             public_ingest: settings.public_ingest(),
+            only_networks: settings.only_networks().map(OnlyNetworks::to_texts),
+            ca_certificates: settings.ca_certificates().map(|it| it.as_pem().to_owned()),
             version: endpoint.version,
             created_at: Instant(endpoint.created_at),
             updated_at: Instant(endpoint.updated_at),

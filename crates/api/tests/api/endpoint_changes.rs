@@ -24,6 +24,9 @@ fn with(members: &Value, more: &[(&str, Value)]) -> Value {
     all
 }
 
+/// A certificate that may vouch for a receiver.
+const CA: &str = include_str!("../../../domain/tests/ca_certificate.pem");
+
 /// Every setting, none with its default.
 fn settings() -> Value {
     json!({
@@ -40,6 +43,8 @@ fn settings() -> Value {
         "ingest_rate": {"limit": 1_000_000, "window": "24h"},
         "signing": "v1",
         "public_ingest": true,
+        "only_networks": ["203.0.113.0/24", "2001:DB8::/32"],
+        "ca_certificates": format!("the CA of the receiver\n{CA}"),
     })
 }
 
@@ -52,6 +57,8 @@ fn settings_shown() -> Value {
             ("retry_schedule", json!(["0s", "90s", "7d"])),
             ("overload_floor", json!("0s")),
             ("final_statuses", json!([404, 422])),
+            ("only_networks", json!(["203.0.113.0/24", "2001:db8::/32"])),
+            ("ca_certificates", json!(CA)),
             ("ingest_rate", json!({"limit": 1_000_000, "window": "1d"})),
         ],
     )
@@ -84,6 +91,7 @@ async fn every_setting_can_be_given_at_creation_and_by_a_change_and_is_shown() {
             "connect_deadline": "5s", "overload_floor": "1m", "final_statuses": [],
             "retry_schedule": ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "1d"],
             "in_flight_max": 32, "delivery_rate": null, "signing": "v1", "public_ingest": false,
+            "only_networks": null, "ca_certificates": null,
             "ingest_rate": {"limit": 600, "window": "1m"}, "version": 1,
         }),
     );
@@ -93,8 +101,10 @@ async fn every_setting_can_be_given_at_creation_and_by_a_change_and_is_shown() {
     assert!(changed.json().get("secret").is_none());
     assert_eq!(read(&api, "b").await, changed.json());
 
-    let cleared =
-        json!({"name": null, "event_types": null, "headers": null, "delivery_rate": null});
+    let cleared = json!({
+        "name": null, "event_types": null, "headers": null, "delivery_rate": null,
+        "only_networks": null, "ca_certificates": null,
+    });
     let answer = patch(&api, "b", &cleared).await.json();
     assert_shown(&answer, &with(&cleared, &[("headers", json!({})), ("deadline", json!("20s"))]));
     let listed = api.get("/v1/endpoints?limit=1").send().await.json();
@@ -164,6 +174,21 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
         ("signing", json!(null), "field_not_nullable"),
         ("public_ingest", json!("yes"), "field_not_boolean"),
         ("public_ingest", json!(null), "field_not_nullable"),
+        ("only_networks", json!([]), "only_networks_empty"),
+        ("only_networks", json!(vec!["10.0.0.0/8"; 33]), "only_networks_too_many"),
+        ("only_networks", json!(["10.0.0.1"]), "network_malformed"),
+        ("only_networks", json!(["10.0.0.1/8"]), "network_malformed"),
+        ("only_networks", json!([7]), "field_not_text"),
+        ("only_networks", json!("10.0.0.0/8"), "field_not_list"),
+        ("ca_certificates", json!(""), "ca_certificates_empty"),
+        ("ca_certificates", json!(CA.repeat(9)), "ca_certificates_too_many"),
+        ("ca_certificates", json!(" ".repeat(16_385)), "ca_certificates_too_long"),
+        ("ca_certificates", json!([CA]), "field_not_text"),
+        (
+            "ca_certificates",
+            json!(CA.replace("CERTIFICATE", "PRIVATE KEY")),
+            "ca_certificates_not_only_certificates",
+        ),
         ("urll", json!(1), "field_unknown"),
     ]
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::{EndpointSettings, SettingsDraft, SettingsError, SigningSchemes};
+use super::{CaCertificates, EndpointSettings, SettingsDraft, SettingsError, SigningSchemes};
 use crate::delivery::retry::RetrySchedule;
+use crate::destination::OnlyNetworks;
 use crate::rate_limit::RateLimit;
 
 /// What a caller gives of the settings. See [`SettingsDraft`] for what each means.
@@ -29,6 +30,10 @@ pub struct SettingsChange {
     pub signing: Option<SigningSchemes>,
     /// Whether the form route takes submissions for it, without a key.
     pub public_ingest: Option<bool>,
+    /// Networks outside of which nothing is sent; the inner `None` leaves none out.
+    pub only_networks: Option<Option<OnlyNetworks>>,
+    /// What vouches for the receiver; the inner `None` leaves it to the roots of the platform.
+    pub ca_certificates: Option<Option<CaCertificates>>,
 }
 
 impl SettingsChange {
@@ -50,6 +55,8 @@ impl SettingsChange {
             ingest_rate: self.ingest_rate.unwrap_or(old.ingest_rate),
             signing: self.signing.unwrap_or(old.signing),
             public_ingest: self.public_ingest.unwrap_or(old.public_ingest),
+            only_networks: self.only_networks.unwrap_or(old.only_networks),
+            ca_certificates: self.ca_certificates.unwrap_or(old.ca_certificates),
         };
         EndpointSettings::new(draft).map_err(|error| {
             if only_deadline && error.field == "connect_deadline" {

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::destination::{AddressPolicy, RefusedResolution};
+use domain::destination::{AddressPolicy, OnlyNetworks, RefusedResolution};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -74,6 +74,7 @@ pub(super) enum ResolveError {
 pub(super) struct Resolver {
     lookups: Arc<Lookups>,
     policy: Arc<AddressPolicy>,
+    only: Option<OnlyNetworks>,
     deadline: Duration,
 }
 
@@ -81,11 +82,12 @@ impl Resolver {
     pub(super) fn new(
         lookups: Arc<Lookups>,
         policy: Arc<AddressPolicy>,
+        only: Option<OnlyNetworks>,
         dns_deadline: Duration,
         connect_deadline: Duration,
     ) -> Self {
         let deadline = dns_deadline.min(connect_deadline.saturating_sub(ENDS_BEFORE));
-        Self { lookups, policy, deadline }
+        Self { lookups, policy, only, deadline }
     }
 
     fn addresses(
@@ -93,19 +95,32 @@ impl Resolver {
         name: String,
     ) -> impl Future<Output = Result<Vec<IpAddr>, ResolveError>> + Send + use<> {
         let (lookups, policy) = (Arc::clone(&self.lookups), Arc::clone(&self.policy));
-        let deadline = self.deadline;
+        let (only, deadline) = (self.only.clone(), self.deadline);
         async move {
             let addresses = match timeout(deadline, lookups.look_up(&name)).await {
                 Ok(Ok(addresses)) => addresses,
                 Ok(Err(reason)) => return Err(ResolveError::Failed { name, reason }),
                 Err(_) => return Err(ResolveError::TimedOut { name, deadline }),
             };
-            match policy.check_resolved(&addresses) {
+            match check(&addresses, &policy, only.as_ref()) {
                 Ok(()) => Ok(addresses.iter().copied().take(ADDRESSES_MAX).collect()),
                 Err(refused) => Err(ResolveError::Refused { name, refused }),
             }
         }
     }
+}
+
+/// One refused address refuses the name.
+fn check(
+    addresses: &[IpAddr],
+    policy: &AddressPolicy,
+    only: Option<&OnlyNetworks>,
+) -> Result<(), RefusedResolution> {
+    policy.check_resolved(addresses)?;
+    if let Some(only) = only {
+        addresses.iter().try_for_each(|address| only.check(*address))?;
+    }
+    Ok(())
 }
 
 impl Resolve for Resolver {
@@ -121,7 +136,10 @@ impl Resolve for Resolver {
 
 type Answer = Result<Arc<[IpAddr]>, Arc<io::Error>>;
 type Lookup = Shared<BoxFuture<'static, Answer>>;
-type Resolution = Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+/// How a name is resolved: answers its addresses, checked by nobody yet.
+pub type Resolution =
+    Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 /// The look-ups that are under way. A name is looked up once at a time, however many requests wait
 /// for it, so that a name server that hangs holds one thread and not all.
@@ -143,7 +161,8 @@ impl Lookups {
         }))
     }
 
-    fn new(resolve: Resolution) -> Arc<Self> {
+    /// Look-ups by something else.
+    pub(super) fn new(resolve: Resolution) -> Arc<Self> {
         let (running, overdue) = (Semaphore::new(RUNNING_MAX), Semaphore::new(OVERDUE_MAX));
         Arc::new(Self { resolve, running, overdue, open: Mutex::default() })
     }

@@ -1,6 +1,7 @@
 //! A receiver that answers byte by byte what a test says, and the sender that meets it.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,8 +12,8 @@ use domain::signing::{EndpointSecret, SigningSecret};
 use store::endpoint::Target;
 use store::submission::Payload;
 use time::OffsetDateTime;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 use worker::send::{Sender, Tried};
@@ -83,7 +84,7 @@ impl Receiver {
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+pub(crate) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut request = Vec::new();
     while !request.ends_with(BODY) {
         if stream.read_buf(&mut request).await? == 0 {
@@ -115,6 +116,36 @@ async fn play(mut stream: TcpStream, steps: Vec<Step>) -> io::Result<()> {
         }
     }
     stream.shutdown().await
+}
+
+/// A listener whose queue is full: the kernel drops what comes on top, so that it looks like a
+/// receiver behind a firewall that says nothing.
+pub(crate) struct FullQueue {
+    listener: TcpListener,
+    _queued: Vec<TcpStream>,
+}
+
+impl FullQueue {
+    pub(crate) async fn on(address: &str) -> io::Result<Self> {
+        let address: SocketAddr = address.parse().unwrap();
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.bind(address)?;
+        let listener = socket.listen(0)?;
+        let address = listener.local_addr()?;
+        let mut queued = Vec::new();
+        // A queue of 0 holds one or two connections, depending on the kernel.
+        let patience = Duration::from_millis(300);
+        while let Ok(Ok(stream)) = tokio::time::timeout(patience, TcpStream::connect(address)).await
+        {
+            queued.push(stream);
+            assert!(queued.len() < 100, "the queue does not fill");
+        }
+        Ok(Self { listener, _queued: queued })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.listener.local_addr().unwrap())
+    }
 }
 
 pub(crate) fn secret() -> SigningSecret {

@@ -7,8 +7,8 @@ use domain::delivery::{Failure, Outcome};
 use tokio::time::Instant;
 
 use super::receiver::{
-    AT, DEADLINE, PATIENCE, Receiver, Step, hasty_target, payload, sender, target, target_with,
-    try_briefly,
+    AT, DEADLINE, FullQueue, PATIENCE, Receiver, Step, hasty_target, payload, sender, target,
+    target_with, try_briefly,
 };
 
 /// Case C032.
@@ -44,39 +44,10 @@ async fn a_body_that_never_ends_does_not_turn_an_answer_into_a_time_out() {
     }
 }
 
-/// A listener whose queue is full: the kernel drops what comes on top, so that it looks like a
-/// receiver behind a firewall that says nothing. Case C033.
-struct FullQueue {
-    listener: TcpListener,
-    _queued: Vec<tokio::net::TcpStream>,
-}
-
-impl FullQueue {
-    async fn new() -> Self {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let listener = socket.listen(0).unwrap().into_std().unwrap();
-        let address = listener.local_addr().unwrap();
-        let mut queued = Vec::new();
-        // A queue of 0 holds one or two connections, depending on the kernel.
-        let patience = Duration::from_millis(300);
-        while let Ok(Ok(stream)) =
-            tokio::time::timeout(patience, tokio::net::TcpStream::connect(address)).await
-        {
-            queued.push(stream);
-            assert!(queued.len() < 100, "the queue does not fill");
-        }
-        Self { listener, _queued: queued }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/", self.listener.local_addr().unwrap())
-    }
-}
-
+/// Case C033.
 #[tokio::test]
 async fn connecting_ends_at_its_own_deadline() {
-    let full = FullQueue::new().await;
+    let full = FullQueue::on("127.0.0.1:0").await.unwrap();
     let target = target_with(&full.url(), |draft| {
         draft.deadline = Duration::from_secs(30);
         draft.connect_deadline = Duration::from_millis(150);
@@ -91,7 +62,7 @@ async fn connecting_ends_at_its_own_deadline() {
 /// Only a time-out after the connection stood means that the receiver is overloaded.
 #[tokio::test]
 async fn a_connect_deadline_as_long_as_the_whole_is_still_told_apart() {
-    let full = FullQueue::new().await;
+    let full = FullQueue::on("127.0.0.1:0").await.unwrap();
     let tried = sender().send(&hasty_target(&full.url()), &payload(), AT).await;
     assert_eq!(tried.outcome, Outcome::Unanswered(Failure::ConnectTimedOut));
 }

@@ -6,16 +6,17 @@
 //! | a rate | an object, `{"limit": 600, "window": "60s"}` |
 //! | headers | an object of names and values; answers show `"***"` for each value |
 //!
-//! `null` takes away what can be absent: `name`, `event_types`, `headers`, `delivery_rate`. Elsewhere
-//! it is refused. A field that is left out stays as it is, or has its default in a new endpoint.
+//! `null` takes away what can be absent: `name`, `event_types`, `headers`, `delivery_rate`,
+//! `only_networks`, `ca_certificates`. Elsewhere it is refused. A field that is left out stays as it is, or has its default in a new endpoint.
 
 use std::time::Duration;
 
 use domain::delivery::retry::{DELAYS_MAX, RetrySchedule};
-use domain::destination::URL_BYTES_MAX;
+use domain::destination::{ONLY_NETWORKS_MAX, OnlyNetworks, URL_BYTES_MAX};
 use domain::endpoint::{
-    CustomHeaders, EndpointName, EventPatterns, HEADER_NAME_BYTES_MAX, HEADER_VALUE_BYTES_MAX,
-    HEADERS_MAX, IN_FLIGHT_MAX, SettingsChange, SettingsError, SigningSchemes,
+    CA_BUNDLE_BYTES_MAX, CaCertificates, CustomHeaders, EndpointName, EventPatterns,
+    HEADER_NAME_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, IN_FLIGHT_MAX, SettingsChange,
+    SettingsError, SigningSchemes,
 };
 use domain::rate_limit::RateLimit;
 use serde_json::Value;
@@ -56,6 +57,8 @@ impl EndpointFields {
                 ingest_rate: fields.value("ingest_rate", rate),
                 signing: fields.value("signing", signing),
                 public_ingest: fields.value("public_ingest", yes_or_no),
+                only_networks: fields.nullable("only_networks", only_networks),
+                ca_certificates: fields.nullable("ca_certificates", ca_certificates),
             },
         }
     }
@@ -95,6 +98,8 @@ pub(super) fn describe(object: ObjectBuilder) -> ObjectBuilder {
         .property("ingest_rate", schema::Rate::schema())
         .property("signing", schema::Signing::schema())
         .property("public_ingest", schema::boolean())
+        .property("only_networks", described_networks())
+        .property("ca_certificates", described_certificates())
 }
 
 fn no_value() -> ObjectBuilder {
@@ -107,6 +112,27 @@ fn url() -> ObjectBuilder {
         .max_length(Some(URL_BYTES_MAX))
         .pattern(Some("^[Hh][Tt][Tt][Pp][Ss]?:"))
         .examples(["https://example.com/hook"])
+}
+
+fn described_networks() -> ArrayBuilder {
+    ArrayBuilder::new()
+        .schema_type(schema::nullable(Type::Array))
+        .description(Some(
+            "Nothing is sent to an address outside of these. They narrow what the deployment allows.",
+        ))
+        .items(schema::text().examples(["203.0.113.0/24"]))
+        .min_items(Some(1))
+        .max_items(Some(ONLY_NETWORKS_MAX))
+}
+
+fn described_certificates() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(schema::nullable(Type::String))
+        .description(Some(
+            "1 to 8 certificates in PEM that may vouch for the receiver, beside the roots of the \
+             platform.",
+        ))
+        .max_length(Some(CA_BUNDLE_BYTES_MAX))
 }
 
 fn described_headers() -> ObjectBuilder {
@@ -154,13 +180,26 @@ fn list(value: &Value) -> Result<&Vec<Value>, Refusal> {
     value.as_array().ok_or(Refusal::new("field_not_list", "must be a list"))
 }
 
-fn event_types(value: &Value) -> Result<EventPatterns, Refusal> {
+fn texts(value: &Value) -> Result<Vec<String>, Refusal> {
     let texts = list(value)?.iter().map(|item| match item {
         Value::String(text) => Ok(text.clone()),
         _ => Err(Refusal::new("field_not_text", "must be a list of strings")),
     });
-    let patterns = texts.collect::<Result<Vec<_>, _>>()?;
-    EventPatterns::parse(patterns).map_err(|error| Refusal::new(error.code(), error.to_string()))
+    texts.collect()
+}
+
+fn event_types(value: &Value) -> Result<EventPatterns, Refusal> {
+    EventPatterns::parse(texts(value)?)
+        .map_err(|error| Refusal::new(error.code(), error.to_string()))
+}
+
+fn only_networks(value: &Value) -> Result<OnlyNetworks, Refusal> {
+    OnlyNetworks::parse(&texts(value)?)
+        .map_err(|error| Refusal::new(error.code(), error.to_string()))
+}
+
+fn ca_certificates(value: &Value) -> Result<CaCertificates, Refusal> {
+    text(value, CaCertificates::parse)
 }
 
 fn headers(value: &Value) -> Result<CustomHeaders, Refusal> {

@@ -1,7 +1,8 @@
 //! Rows of `endpoints`.
 
 use domain::delivery::retry::RetrySchedule;
-use domain::endpoint::{EndpointSettings, SettingsDraft};
+use domain::destination::OnlyNetworks;
+use domain::endpoint::{CaCertificates, EndpointSettings, SettingsDraft};
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
 use domain::rate_limit::RateLimit;
 use time::OffsetDateTime;
@@ -27,6 +28,8 @@ pub(in crate::postgres) struct SettingsColumns {
     pub ingest_rate_ms: i64,
     pub signing: i16,
     pub public_ingest: bool,
+    pub only_networks: Option<Vec<String>>,
+    pub ca_certificates: Option<String>,
 }
 
 impl From<&EndpointSettings> for SettingsColumns {
@@ -53,6 +56,8 @@ impl From<&EndpointSettings> for SettingsColumns {
             ingest_rate_ms: millis(ingest.window()),
             signing: codes::of_signing(settings.signing()),
             public_ingest: settings.public_ingest(),
+            only_networks: settings.only_networks().map(OnlyNetworks::to_texts),
+            ca_certificates: settings.ca_certificates().map(|it| it.as_pem().to_owned()),
         }
     }
 }
@@ -93,6 +98,16 @@ impl SettingsColumns {
                 .ok_or_else(|| bad("ingest_rate"))?,
             signing: codes::signing(self.signing).ok_or_else(|| bad("signing"))?,
             public_ingest: self.public_ingest,
+            only_networks: self
+                .only_networks
+                .map(|texts| OnlyNetworks::parse(&texts))
+                .transpose()
+                .map_err(|_| bad("only_networks"))?,
+            ca_certificates: self
+                .ca_certificates
+                .map(|pem| CaCertificates::parse(&pem))
+                .transpose()
+                .map_err(|_| bad("ca_certificates"))?,
         })
         .map_err(|error| bad(error.field))
     }
@@ -128,6 +143,8 @@ pub(in crate::postgres) struct EndpointRow {
     pub ingest_rate_ms: i64,
     pub signing: i16,
     pub public_ingest: bool,
+    pub only_networks: Option<Vec<String>>,
+    pub ca_certificates: Option<String>,
     pub created_at: OffsetDateTime,
     pub updated_at: OffsetDateTime,
 }
@@ -147,6 +164,8 @@ impl EndpointRow {
             ingest_rate_ms: self.ingest_rate_ms,
             signing: self.signing,
             public_ingest: self.public_ingest,
+            only_networks: self.only_networks,
+            ca_certificates: self.ca_certificates,
         };
         let cause = |code| {
             codes::disabled_cause(code)

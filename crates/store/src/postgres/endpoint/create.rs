@@ -29,18 +29,19 @@ pub(in crate::postgres) async fn create(
                 key, application, id, url, name, event_types, headers_sealed, headers_sealing_key,
                 deadline_ms, connect_deadline_ms, retry_schedule_ms, overload_floor_ms,
                 final_statuses, in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate,
-                ingest_rate_ms, signing, public_ingest
+                ingest_rate_ms, signing, public_ingest, only_networks, ca_certificates
             )
             VALUES (
                 $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                $19, $20
+                $19, $20, $27, $28
             )
             ON CONFLICT (application, id) DO NOTHING
             RETURNING key, application, id, url, name, event_types, headers_sealed,
                 headers_sealing_key, disabled_cause, version, deadline_ms,
                 connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                 in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                signing, public_ingest, created_at, updated_at
+                signing, public_ingest, only_networks, ca_certificates, created_at,
+                updated_at
         ), h AS MATERIALIZED (
             SELECT held FROM fencepost.holds FOR SHARE
         ), s AS (
@@ -59,7 +60,8 @@ pub(in crate::postgres) async fn create(
             headers_sealing_key, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
             in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-            signing, public_ingest, created_at, updated_at,
+            signing, public_ingest, only_networks, ca_certificates, created_at,
+            updated_at,
             NULL::timestamptz AS paused_until
         FROM e",
         new.key.as_uuid(),
@@ -88,6 +90,8 @@ pub(in crate::postgres) async fn create(
         v1.sealed.bytes,
         v1a.id,
         v1a.sealed.bytes,
+        settings.only_networks.as_deref(),
+        settings.ca_certificates,
     )
     .fetch_optional(pool)
     .await

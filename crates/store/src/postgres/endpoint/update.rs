@@ -91,13 +91,15 @@ async fn write(
                     retry_schedule_ms = $12, overload_floor_ms = $13, final_statuses = $14,
                     in_flight_max = $15, delivery_rate = $16, delivery_rate_ms = $17,
                     ingest_rate = $18, ingest_rate_ms = $19, signing = $20, public_ingest = $21,
+                    only_networks = $26, ca_certificates = $27,
                     version = version + 1, updated_at = statement_timestamp()
                 WHERE key = $1 AND version = $2 AND deleted_at IS NULL
                 RETURNING key, application, id, url, name, event_types, headers_sealed,
                     headers_sealing_key, disabled_cause, version, deadline_ms,
                     connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                     in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                    signing, public_ingest, created_at, updated_at
+                    signing, public_ingest, only_networks, ca_certificates, created_at,
+                    updated_at
             ), s AS (
                 UPDATE fencepost.endpoint_schedule s SET
                     cap = e.in_flight_max, lease_ms = $22, enabled = e.disabled_cause IS NULL,
@@ -118,7 +120,8 @@ async fn write(
                 headers_sealing_key, disabled_cause, version, deadline_ms,
                 connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                 in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                signing, public_ingest, created_at, updated_at,
+                signing, public_ingest, only_networks, ca_certificates, created_at,
+                updated_at,
                 (SELECT s.paused_until FROM s WHERE s.paused_until > statement_timestamp())
                     AS paused_until
             FROM e",
@@ -147,6 +150,8 @@ async fn write(
             secret_id,
             sealed.as_ref().map(|sealed| sealed.bytes.as_slice()),
             sealed.as_ref().map(|sealed| sealed.key_id.as_str()),
+            settings.only_networks.as_deref(),
+            settings.ca_certificates,
         )
         .fetch_optional(pool)
         .await

@@ -1,6 +1,7 @@
 //! Rows of `endpoints`.
 
-use domain::endpoint::{EndpointSettings, SettingsDraft};
+use domain::destination::OnlyNetworks;
+use domain::endpoint::{CaCertificates, EndpointSettings, SettingsDraft};
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
 use domain::rate_limit::RateLimit;
 use serde_json::Value;
@@ -27,6 +28,8 @@ pub(in crate::sqlite) struct SettingsColumns {
     pub ingest_rate_ms: i64,
     pub signing: i16,
     pub public_ingest: bool,
+    pub only_networks: Option<String>,
+    pub ca_certificates: Option<String>,
 }
 
 impl From<&EndpointSettings> for SettingsColumns {
@@ -47,6 +50,8 @@ impl From<&EndpointSettings> for SettingsColumns {
             ingest_rate_ms: millis(ingest.window()),
             signing: codes::of_signing(settings.signing()),
             public_ingest: settings.public_ingest(),
+            only_networks: settings.only_networks().map(|it| json_of_texts(&it.to_texts())),
+            ca_certificates: settings.ca_certificates().map(|it| it.as_pem().to_owned()),
         }
     }
 }
@@ -79,6 +84,15 @@ impl SettingsColumns {
                 .ok_or_else(|| bad("ingest_rate"))?,
             signing: codes::signing(self.signing).ok_or_else(|| bad("signing"))?,
             public_ingest: self.public_ingest,
+            only_networks: self
+                .only_networks
+                .map(|json| only_networks(&json).ok_or_else(|| bad("only_networks")))
+                .transpose()?,
+            ca_certificates: self
+                .ca_certificates
+                .map(|pem| CaCertificates::parse(&pem))
+                .transpose()
+                .map_err(|_| bad("ca_certificates"))?,
         })
         .map_err(|error| bad(error.field))
     }
@@ -87,6 +101,11 @@ impl SettingsColumns {
 /// The rate of two columns.
 pub(in crate::sqlite) fn rate(units: i64, window_ms: i64) -> Option<RateLimit> {
     RateLimit::new(u32::try_from(units).ok()?, duration(window_ms)?).ok()
+}
+
+fn only_networks(json: &str) -> Option<OnlyNetworks> {
+    let texts: Vec<String> = serde_json::from_str(json).ok()?;
+    OnlyNetworks::parse(&texts).ok()
 }
 
 /// Texts as a JSON array.

@@ -53,18 +53,19 @@ async fn insert_endpoint(
             key, application, id, url, name, event_types, headers_sealed, headers_sealing_key,
             deadline_ms, connect_deadline_ms, retry_schedule_ms, overload_floor_ms,
             final_statuses, in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate,
-            ingest_rate_ms, signing, public_ingest, created_at, updated_at
+            ingest_rate_ms, signing, public_ingest, only_networks, ca_certificates, created_at,
+            updated_at
         )
         VALUES (
             ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-            ?20, ?21, ?21
+            ?20, ?21, ?22, ?23, ?23
         )
         ON CONFLICT (application, id) DO NOTHING
         RETURNING key, application, id, url, name, event_types, headers_sealed,
             headers_sealing_key, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
             in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-            signing, public_ingest, created_at, updated_at,
+            signing, public_ingest, only_networks, ca_certificates, created_at, updated_at,
             NULL AS paused_until",
     )
     .bind(new.key.as_uuid())
@@ -87,6 +88,8 @@ async fn insert_endpoint(
     .bind(settings.ingest_rate_ms)
     .bind(settings.signing)
     .bind(settings.public_ingest)
+    .bind(settings.only_networks)
+    .bind(settings.ca_certificates)
     .bind(UnixMicros(tx.now()))
     .fetch_all(tx.connection())
     .await?;

@@ -85,7 +85,8 @@ async fn write_endpoint(
             connect_deadline_ms = ?7, retry_schedule_ms = ?8, overload_floor_ms = ?9,
             final_statuses = ?10, in_flight_max = ?11, delivery_rate = ?12,
             delivery_rate_ms = ?13, ingest_rate = ?14, ingest_rate_ms = ?15, signing = ?16,
-            public_ingest = ?17, version = version + 1, updated_at = ?18
+            public_ingest = ?17, only_networks = ?18, ca_certificates = ?19,
+            version = version + 1, updated_at = ?20
         WHERE key = ?1",
     )
     .bind(endpoint.as_uuid())
@@ -105,6 +106,8 @@ async fn write_endpoint(
     .bind(settings.ingest_rate_ms)
     .bind(settings.signing)
     .bind(settings.public_ingest)
+    .bind(settings.only_networks)
+    .bind(settings.ca_certificates)
     .bind(UnixMicros(tx.now()))
     .execute(tx.connection())
     .await?;

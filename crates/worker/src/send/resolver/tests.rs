@@ -21,7 +21,7 @@ fn hanging() -> Arc<Lookups> {
 fn resolver(lookups: &Arc<Lookups>, allow: &[&str]) -> Resolver {
     let allow_networks = allow.iter().map(|text| text.parse().unwrap()).collect();
     let policy = Arc::new(AddressPolicy { allow_networks });
-    Resolver::new(Arc::clone(lookups), policy, DEADLINE, Duration::from_secs(5))
+    Resolver::new(Arc::clone(lookups), policy, None, DEADLINE, Duration::from_secs(5))
 }
 
 async fn resolve(resolver: &Resolver, name: &str) -> Result<Vec<String>, ResolveError> {
@@ -65,7 +65,7 @@ async fn a_look_up_that_hangs_ends_at_its_deadline_within_the_connect_deadline()
     let error = resolve(&resolver(&lookups, &[]), "a.example").await.unwrap_err();
     assert!(matches!(error, ResolveError::TimedOut { deadline: DEADLINE, .. }), "{error}");
     let policy = Arc::new(AddressPolicy::default());
-    let short = Resolver::new(lookups, policy, DEADLINE, Duration::from_millis(30));
+    let short = Resolver::new(lookups, policy, None, DEADLINE, Duration::from_millis(30));
     assert_eq!(short.deadline, Duration::from_millis(20));
 }
 
