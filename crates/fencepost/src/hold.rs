@@ -120,7 +120,7 @@ async fn off(args: &Off) -> anyhow::Result<()> {
     let store = keys::open(&args.database).await?;
     store.set_hold(false, None).await.context("the hold was not released")?;
     // It costs a poll interval if nobody hears it.
-    let _ = store.notify_due().await;
+    let _ = store.notify_due(&[]).await;
     println!("the hold is off: what is due is claimed");
     Ok(())
 }

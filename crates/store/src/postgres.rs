@@ -124,10 +124,8 @@ impl Store for PostgresStore {
         &self.options.due_signal
     }
 
-    async fn notify_due(&self) -> Result<(), StoreError> {
-        let signal = &self.options.due_signal;
-        signal.raise();
-        wake_up::notify_due::notify_due(&self.general, signal.origin()).await
+    async fn notify_due(&self, endpoints: &[EndpointKey]) -> Result<(), StoreError> {
+        wake_up::notify_due::notify_due(&self.general, &self.options.due_signal, endpoints).await
     }
 
     async fn listen(&self) -> Result<Listening, StoreError> {

@@ -100,8 +100,8 @@ impl Store for SqliteStore {
         &self.options.due_signal
     }
 
-    async fn notify_due(&self) -> Result<(), StoreError> {
-        wake_up::notify_due::notify_due(&self.options.due_signal);
+    async fn notify_due(&self, endpoints: &[EndpointKey]) -> Result<(), StoreError> {
+        wake_up::notify_due::notify_due(&self.options.due_signal, endpoints);
         Ok(())
     }
 

@@ -87,9 +87,9 @@ pub trait Store:
     /// Raised in this process when something may be due.
     fn due_signal(&self) -> &DueSignal;
 
-    /// Tells workers, in this process and in others, that something is due. To be called after the
-    /// commit, never in a transaction; not often.
-    async fn notify_due(&self) -> Result<(), StoreError>;
+    /// Tells workers, in this process and in others, that something is due at these endpoints, or
+    /// anywhere if there are none. To be called after the commit, never in a transaction; not often.
+    async fn notify_due(&self, endpoints: &[EndpointKey]) -> Result<(), StoreError>;
 
     /// Raises the signal of this process when another tells that something is due, until that cannot
     /// be heard any more.

@@ -5,28 +5,28 @@
 //! delivery, and holds nothing while a request is open.
 
 mod at_cap;
+mod lapses;
 mod ring;
 mod round;
 mod stuck;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::delivery::retry::jittered;
-use domain::delivery::{ClaimKind, FailureReason};
 use domain::id::EndpointKey;
 use process::metrics;
 use store::StoreError;
 use store::delivery::{ClaimBatch, ClaimRequest, Standing};
-use store::wake_up::DueWatch;
+use store::wake_up::{Due, DueWatch};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::at_cap::Holding;
 pub(crate) use self::at_cap::{AtCap, Share};
-use self::ring::Ring;
+use self::ring::{ENDPOINTS_MAX, Ring};
 use self::round::Round;
 use self::stuck::Stuck;
 use crate::Settings;
@@ -60,6 +60,9 @@ pub(crate) struct Dispatcher {
     /// Found by a sweep and not emptied since: their claims ignore the low marks. True of those of
     /// which such a claim was made.
     swept: HashMap<EndpointKey, bool>,
+    /// May not be claimed from, as the last claim said: a wake-up that names them is not heeded until a look
+    /// finds them.
+    closed: HashSet<EndpointKey>,
     /// When the claims of the last sweep are over, so that a backlog without end does not make every
     /// claim the expensive kind.
     swept_until: Instant,
@@ -87,6 +90,7 @@ impl Dispatcher {
             stuck: Stuck::default(),
             round: Round::starting(now),
             swept: HashMap::new(),
+            closed: HashSet::new(),
             swept_until: now,
         }
     }
@@ -161,8 +165,8 @@ impl Dispatcher {
 
     /// Looks for due endpoints, if it is time.
     async fn look(&mut self) -> Result<(), StoreError> {
-        if self.due.take() {
-            self.round.wake();
+        if let Some(due) = self.due.take() {
+            self.heard(due);
         }
         let Some(query) = self.round.due(Instant::now(), self.ring.room()) else {
             return Ok(());
@@ -184,10 +188,29 @@ impl Dispatcher {
             self.swept_until = now + self.settings.sweep_interval / 3;
             self.swept.extend(found.iter().map(|endpoint| (*endpoint, false)));
         }
-        for endpoint in found.into_iter().filter(|endpoint| !self.stuck.is_stuck(*endpoint, now)) {
-            self.ring.add(endpoint);
+        for endpoint in found {
+            self.closed.remove(&endpoint);
+            if !self.stuck.is_stuck(endpoint, now) {
+                self.ring.add(endpoint);
+            }
         }
         Ok(())
+    }
+
+    /// Gives those their turn that a wake-up named, and looks for others where it did not name all.
+    fn heard(&mut self, due: Due) {
+        let now = Instant::now();
+        if due.others || due.endpoints.len() > self.ring.room() {
+            self.round.wake();
+        }
+        for endpoint in due.endpoints {
+            let is_open = !self.closed.contains(&endpoint)
+                && !self.at_cap.is_waiting(endpoint)
+                && !self.stuck.is_stuck(endpoint, now);
+            if is_open {
+                self.ring.add(endpoint);
+            }
+        }
     }
 
     /// Waits for the next look, a wake-up, a freed slot, or the stop.
@@ -304,7 +327,7 @@ impl Dispatcher {
         {
             self.database.health().progressed();
         }
-        tell_of_lapses(batch);
+        lapses::tell_of(batch);
     }
 
     /// One of them holds up the claim: its row is locked for long, or the database refuses what the
@@ -315,6 +338,13 @@ impl Dispatcher {
             tracing::warn!(endpoint.key = %endpoint, error, "an endpoint cannot be claimed from for now");
         } else {
             self.ring.put_back(endpoints);
+        }
+    }
+
+    /// One that finds no room here costs a claim for each wake-up that names it.
+    fn close(&mut self, endpoint: EndpointKey) {
+        if self.closed.len() < ENDPOINTS_MAX {
+            self.closed.insert(endpoint);
         }
     }
 
@@ -330,39 +360,14 @@ impl Dispatcher {
                 }
             }
             // Until its next window begins, no look finds it.
-            Standing::Limited => {}
-            Standing::Empty | Standing::Closed => {
+            Standing::Limited => self.close(endpoint),
+            Standing::Empty => {
                 self.swept.remove(&endpoint);
             }
+            Standing::Closed => {
+                self.swept.remove(&endpoint);
+                self.close(endpoint);
+            }
         }
-    }
-}
-
-/// A lapse means that some worker died, or was cut off, with a request that may have gone out.
-fn tell_of_lapses(batch: &ClaimBatch) {
-    let reclaimed = batch.claimed.iter().filter(|claimed| claimed.kind == ClaimKind::Reclaimed);
-    for claimed in reclaimed {
-        metrics::LAPSES.add(1);
-        tracing::warn!(
-            delivery.id = %claimed.delivery,
-            endpoint.key = %claimed.endpoint,
-            lapsed_worker = claimed.lapsed_worker,
-            lapses = claimed.lapses,
-            "a claim ended without a report and was taken over"
-        );
-    }
-    for lapsed in &batch.set_aside {
-        metrics::LAPSES.add(1);
-        if lapsed.kind == ClaimKind::Abandoned {
-            metrics::FAILED.add_with("reason", FailureReason::Abandoned.as_str(), 1);
-        }
-        tracing::warn!(
-            delivery.id = %lapsed.delivery,
-            endpoint.key = %lapsed.endpoint,
-            lapsed_worker = lapsed.lapsed_worker,
-            lapses = lapsed.lapses,
-            kind = ?lapsed.kind,
-            "a claim ended without a report again, and the delivery was set aside"
-        );
     }
 }

@@ -27,8 +27,10 @@ pub(super) async fn flush(store: Arc<dyn Store>, waker: Waker, batch: Vec<Waitin
     metrics::ACCEPT_BATCH.sized(submissions.len());
     match accepted {
         Ok(acceptances) => {
-            if acceptances.iter().any(is_stored) {
-                waker.wake();
+            let of_each = submissions.iter().zip(&acceptances);
+            let mut due = of_each.filter(|(_, acceptance)| is_stored(acceptance)).peekable();
+            if due.peek().is_some() {
+                waker.wake(due.map(|(submission, _)| submission.endpoint));
             }
             for (answer, acceptance) in answers.into_iter().zip(acceptances) {
                 count(&acceptance);
@@ -43,7 +45,7 @@ pub(super) async fn flush(store: Arc<dyn Store>, waker: Waker, batch: Vec<Waitin
                 let alone = accept(store.as_ref(), std::slice::from_ref(submission)).await;
                 let alone = alone.map(|answers| answers.into_iter().next());
                 if matches!(&alone, Ok(Some(acceptance)) if is_stored(acceptance)) {
-                    waker.wake();
+                    waker.wake([submission.endpoint]);
                 }
                 match &alone {
                     Ok(Some(acceptance)) => count(acceptance),

@@ -95,6 +95,11 @@ impl AtCap {
         false
     }
 
+    /// Whether it waits for that.
+    pub(super) fn is_waiting(&self, endpoint: EndpointKey) -> bool {
+        self.known().waiting.contains(&endpoint)
+    }
+
     /// A slot of the endpoint was freed by this worker, and the database knows it.
     pub(crate) fn slot_freed(&self, endpoint: EndpointKey) {
         let mut known = self.known();

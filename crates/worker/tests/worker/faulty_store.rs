@@ -78,8 +78,8 @@ impl Store for FaultyStore {
         self.store.due_signal()
     }
 
-    async fn notify_due(&self) -> Answer<()> {
-        self.store.notify_due().await
+    async fn notify_due(&self, endpoints: &[EndpointKey]) -> Answer<()> {
+        self.store.notify_due(endpoints).await
     }
 
     async fn listen(&self) -> Answer<Listening> {

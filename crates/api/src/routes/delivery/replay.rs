@@ -44,7 +44,7 @@ pub(super) async fn replay(
     tracing::Span::current().record("delivery.id", tracing::field::display(id));
     match state.store.replay_failed(caller.application, id).await? {
         Replay::Replayed => {
-            state.waker.wake();
+            state.waker.wake_to_look();
             Ok(Json(ReplayedDelivery { id, state: StateName::Pending.as_str() }))
         }
         Replay::NotReplayable(state) => Err(Problem::new(Code::DeliveryNotReplayable)

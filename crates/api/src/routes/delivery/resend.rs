@@ -56,7 +56,7 @@ pub(super) async fn resend(
     let key = idempotency_key(request.headers(), IdempotencyKey::parse)?;
     match state.store.resend(&NewResend::new(caller.application, id, key)).await? {
         Resend::Accepted(resent) => {
-            state.waker.wake();
+            state.waker.wake_to_look();
             Ok(answer(resent, false))
         }
         Resend::Replayed(original) => Ok(answer(original, true)),

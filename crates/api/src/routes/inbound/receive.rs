@@ -113,7 +113,7 @@ async fn receive(
     let id = reception.submission.id;
     match state.store.receive(&reception).await? {
         Reception::First(_) => {
-            state.waker.wake();
+            state.waker.wake([gateway.endpoint]);
             tracing::Span::current().record("submission.id", tracing::field::display(id));
         }
         Reception::Duplicate => {}

@@ -20,7 +20,7 @@ use super::{CHANNEL, notify_due::notify};
 use crate::StoreError;
 use crate::new_id::uuid_now;
 use crate::postgres::errors::store_error;
-use crate::wake_up::{DueSignal, Listening};
+use crate::wake_up::{DueSignal, Listening, told};
 
 const OPERATION: &str = "wake_up::listen";
 /// How long a notification may take to come back.
@@ -50,7 +50,7 @@ pub(in crate::postgres) async fn listen(
     listener.listen(CHANNEL).await.map_err(failed)?;
     loop {
         // Whatever was told while nobody listened is looked for now.
-        signal.raise();
+        signal.raise(&[]);
         if let Some(ended) = hear_until_quiet(&mut listener, signal).await? {
             return Ok(ended);
         }
@@ -120,8 +120,9 @@ async fn hear_until_quiet(
 
 /// What this process told needs no way through the database: it was raised directly.
 fn raise(signal: &DueSignal, payload: &str) {
-    if payload != signal.origin() {
-        signal.raise();
+    let (origin, endpoints) = told::read(payload);
+    if origin != signal.origin() {
+        signal.raise(&endpoints);
     }
 }
 

@@ -1,15 +1,21 @@
 //! Tells listening workers that something is due: a statement of its own, after the commit, so that
 //! no transaction of a caller carries it. The channel stands in `wake_up.rs`.
 
-use crate::postgres::pool::Pool;
+use domain::id::EndpointKey;
 
 use super::CHANNEL;
 use crate::StoreError;
 use crate::postgres::errors::store_error;
+use crate::postgres::pool::Pool;
+use crate::wake_up::{DueSignal, told};
 
-/// `payload` says who tells it.
-pub(in crate::postgres) async fn notify_due(pool: &Pool, payload: &str) -> Result<(), StoreError> {
-    notify(pool, CHANNEL, payload).await
+pub(in crate::postgres) async fn notify_due(
+    pool: &Pool,
+    signal: &DueSignal,
+    endpoints: &[EndpointKey],
+) -> Result<(), StoreError> {
+    signal.raise(endpoints);
+    notify(pool, CHANNEL, &told::write(signal.origin(), endpoints)).await
 }
 
 pub(super) async fn notify(pool: &Pool, channel: &str, payload: &str) -> Result<(), StoreError> {
