@@ -5,12 +5,13 @@
 //! stands neither among its arguments nor in its environment.
 
 mod inbox;
+mod orders;
 
 use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use domain::rate_limit::RateLimit;
 use serde::{Deserialize, Serialize};
 use store::Store;
@@ -25,6 +26,7 @@ use crate::ground::{Ground, options, patiently};
 use crate::transaction::Transaction;
 
 pub(crate) use self::inbox::Step;
+pub(crate) use self::orders::{End, Orders, Way};
 
 /// What starts the program as a contestant.
 pub const ARGUMENT: &str = "contestant";
@@ -45,6 +47,8 @@ pub(crate) enum Task {
     WriteCounter { subject: String, used: i64 },
     /// Do something with an inbound event.
     Inbox(inbox::Step),
+    /// Write orders with their submissions. It does not outlive the last one.
+    WriteOrders(Orders),
 }
 
 /// What came of it.
@@ -119,6 +123,19 @@ impl Contestant {
         }
     }
 
+    /// Waits for the end of one that was told what it does not outlive.
+    pub(crate) async fn ended(mut self) -> anyhow::Result<()> {
+        let line = timeout(PATIENCE, self.output.next_line())
+            .await
+            .context("a contestant did not end")??;
+        if let Some(line) = line {
+            bail!("a contestant lives: {line}");
+        }
+        let status = self.child.wait().await?;
+        ensure!(status.code() == Some(orders::DIED), "a contestant ended otherwise: {status}");
+        Ok(())
+    }
+
     /// Tells all of them the same, and hears them all.
     pub(crate) async fn all(them: &mut [Self], task: &Task) -> anyhow::Result<Vec<Done>> {
         for one in &mut *them {
@@ -181,6 +198,7 @@ async fn do_task(open: &mut Option<Open>, task: Task) -> anyhow::Result<Done> {
         Task::ReadCounter { subject } => read(&mut open.connection, &subject).await,
         Task::WriteCounter { subject, used } => write(&mut open.connection, &subject, used).await,
         Task::Inbox(step) => inbox::take(open, step).await,
+        Task::WriteOrders(orders) => orders.write(open).await,
     }
 }
 

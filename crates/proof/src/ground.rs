@@ -30,6 +30,8 @@ use crate::processes::Environment;
 pub(crate) const URL: &str = "https://receiver.example.com/hook";
 /// Who claims.
 pub(crate) const WORKER: &str = "fencepost verify";
+/// A process costs a start, and two cores race no more at once.
+const PROCESSES_MAX: usize = 4;
 /// How long one waits for a free connection: behind a pooler, or where another is just closing.
 const ACQUIRE: Duration = Duration::from_secs(30);
 /// How often a store is asked again that had too many other writers, each time after up to …
@@ -97,6 +99,11 @@ impl Ground {
     /// How many race, each on connections of its own.
     pub(crate) fn contestants(&self) -> usize {
         self.crowd.stores
+    }
+
+    /// How many race where each is a process.
+    pub(crate) fn processes(&self) -> usize {
+        self.contestants().min(PROCESSES_MAX)
     }
 
     /// A store for each contestant, with connections of its own that are open.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sqlx::{Postgres, Sqlite};
+use store::outbox::{Draft, Limits, SubmitError};
 use store::receipt::{NewReceipt, Receiving};
 use store::{StoreError, postgres, sqlite};
 
@@ -38,6 +39,15 @@ impl Transaction {
         match self {
             Self::Postgres(open) => postgres::receive_once_in_tx(open, receipt, patience).await,
             Self::Sqlite(open) => sqlite::receive_once_in_tx(open, receipt).await,
+        }
+    }
+
+    /// Submits in this transaction.
+    pub(crate) async fn submit(&mut self, draft: &Draft<'_>) -> Result<(), SubmitError> {
+        let limits = Limits::default();
+        match self {
+            Self::Postgres(open) => postgres::accept_in_tx(open, draft, &limits).await.map(drop),
+            Self::Sqlite(open) => sqlite::accept_in_tx(open, draft, &limits).await.map(drop),
         }
     }
 

@@ -3,7 +3,8 @@
 //! A check runs its race in rounds and judges what each left behind. Its control is the naive form of
 //! the same thing (read, compare in the program, write), run by as many contestants, with a barrier
 //! between the read and the write. So the violation is certain in the first round, and the same judge
-//! must see it: a control that shows none makes the check inconclusive, which is not a pass.
+//! must see it: a control that shows none makes the check inconclusive, which is not a pass. (The control
+//! of the outbox reads nothing: it is two transactions, and a process that dies between them.)
 //!
 //! One file a check. A new one is a type that implements `check::Check`, and a name in [`Name`] or beside
 //! another under its name.
@@ -14,9 +15,11 @@ mod endpoint_update;
 mod fence;
 mod idempotency;
 mod inbox;
+mod outbox;
 mod rate_limit;
 mod replay;
 mod report;
+mod reservation;
 mod surroundings;
 
 use std::path::PathBuf;
@@ -50,6 +53,10 @@ pub enum Name {
     RateLimit,
     /// G7: changes of an endpoint, one after the other.
     EndpointUpdate,
+    /// G8: an order and its submission, both or neither.
+    Outbox,
+    /// G8: no more is sold than there is, and each sale is told.
+    Reservation,
     /// G9: one effect an inbound event.
     Inbox,
 }
@@ -63,6 +70,8 @@ impl Name {
             Self::Replay => Box::new(replay::ReplayOnce),
             Self::RateLimit => Box::new(rate_limit::RateLimits::default()),
             Self::EndpointUpdate => Box::new(endpoint_update::EndpointUpdates),
+            Self::Outbox => Box::new(outbox::Outbox),
+            Self::Reservation => Box::new(reservation::Reservation),
             Self::Inbox => return inbox::checks(backend),
         };
         vec![check]

@@ -42,6 +42,8 @@ fn assert_all_hold(report: &Report) {
             "replay",
             "rate-limit",
             "endpoint-update",
+            "outbox",
+            "reservation",
             "inbox",
             "inbox-killed",
             "inbox-gateway",
@@ -70,41 +72,96 @@ async fn behind_a_transaction_pooler_every_check_holds_and_the_pooler_is_told() 
     Ok(())
 }
 
-/// The guard of G9 is a primary key. In this database an event trigger takes it away as soon as the
-/// migrations have made it: nothing of the product is told.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_database_without_the_guard_is_seen_as_violated() -> anyhow::Result<()> {
+/// Proves one check in a database of its own, in which an event trigger spoils a table as soon as it is
+/// made: nothing of the product is told. `prepared` is run before.
+async fn proven_with_a_spoiled_table(
+    check: Name,
+    table: &str,
+    prepared: &'static str,
+    spoiling: &str,
+) -> anyhow::Result<Report> {
     let database = TestPostgres::shared().await?.database().await?;
     let mut session = database.connect().await?;
-    let name = format!("without_the_guard_{}", std::process::id());
+    let name = format!("without_{}_{}", table.replace('.', "_"), std::process::id());
     session.execute(AssertSqlSafe(format!("create database {name}"))).await?;
     let mut url = Url::parse(database.url())?;
     url.set_path(&name);
     let mut lent = PgConnection::connect(url.as_str()).await?;
-    lent.execute(
-        "create function take_the_key() returns event_trigger language plpgsql as $$
+    lent.execute(prepared).await?;
+    lent.execute(AssertSqlSafe(format!(
+        "create function spoil() returns event_trigger language plpgsql as $$
         begin
             if exists (select from pg_event_trigger_ddl_commands()
-                where object_type = 'table' and object_identity = 'fencepost.receipts')
+                where object_type = 'table' and object_identity = '{table}')
             then
-                alter table fencepost.receipts drop constraint receipts_pkey;
+                {spoiling};
             end if;
         end $$;
-        create event trigger take_the_key on ddl_command_end when tag in ('CREATE TABLE')
-            execute function take_the_key()",
-    )
+        create event trigger spoil on ddl_command_end when tag in ('CREATE TABLE')
+            execute function spoil()"
+    )))
     .await?;
     lent.close().await?;
+    let report = proven(database.url(), Some(url.as_str()), &[check]).await?;
+    session.execute(AssertSqlSafe(format!("drop database {name}"))).await?;
+    assert!(!report.holds);
+    Ok(report)
+}
 
-    let report = proven(database.url(), Some(url.as_str()), &[Name::Inbox]).await?;
+/// The guard of G9 is a primary key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_database_without_the_guard_is_seen_as_violated() -> anyhow::Result<()> {
+    let table = "fencepost.receipts";
+    let spoiling = "alter table fencepost.receipts drop constraint receipts_pkey";
+    let report = proven_with_a_spoiled_table(Name::Inbox, table, "", spoiling).await?;
     let inbox = report.checks.first().context("a check")?;
-    assert_eq!((inbox.verdict, report.holds), (Verdict::Violated, false), "{inbox:?}");
+    assert_eq!(inbox.verdict, Verdict::Violated, "{inbox:?}");
     assert_eq!(inbox.fields["success_count"], 6, "each copy was the first");
     let gateway = report.checks.last().context("a check")?;
     assert_eq!((gateway.name, gateway.verdict), ("inbox-gateway", Verdict::Violated));
     assert!(gateway.observed.contains("6 receipt, 6 submission"), "{}", gateway.observed);
     assert!(inbox.line().ends_with("FAIL"), "{}", inbox.line());
-    session.execute(AssertSqlSafe(format!("drop database {name}"))).await?;
+    Ok(())
+}
+
+/// What makes a submission owed is a row of `deliveries` in the same transaction.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_database_that_loses_what_is_owed_is_seen_as_violated() -> anyhow::Result<()> {
+    let lose =
+        "create function lose() returns trigger language plpgsql as 'begin return null; end'";
+    let spoiling = "create trigger lose before insert on fencepost.deliveries
+        for each row execute function public.lose()";
+    let report =
+        proven_with_a_spoiled_table(Name::Outbox, "fencepost.deliveries", lose, spoiling).await?;
+    let outbox = report.checks.first().context("a check")?;
+    assert_eq!(outbox.verdict, Verdict::Violated, "{outbox:?}");
+    assert_eq!(outbox.observed, "10 orders, 0 submissions owed, 0 of them for an order");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_database_that_takes_nothing_from_the_stock_is_seen_as_violated() -> anyhow::Result<()> {
+    let keep = "create function keep() returns trigger language plpgsql as
+        'begin new.available := old.available; return new; end'";
+    let spoiling = "create trigger keep before update on fencepost.stock
+        for each row execute function public.keep()";
+    let report =
+        proven_with_a_spoiled_table(Name::Reservation, "fencepost.stock", keep, spoiling).await?;
+    let reservation = report.checks.first().context("a check")?;
+    assert_eq!(reservation.verdict, Verdict::Violated, "{reservation:?}");
+    assert_eq!(reservation.fields["oversold"], 3, "{}", reservation.observed);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn naive_buyers_oversell_under_read_committed_and_are_refused_under_repeatable_read()
+-> anyhow::Result<()> {
+    let database = TestPostgres::shared().await?.database().await?;
+    let report = proven(database.url(), None, &[Name::Reservation]).await?;
+    let naive = report.checks.first().and_then(|check| check.control.as_ref()).context("naive")?;
+    let read_committed = "6 sold, 0 refused, 5 left, 6 told";
+    let repeatable_read = "under REPEATABLE READ 1 sold, 5 refused with 40001";
+    assert_eq!(naive.observed, format!("{read_committed}; {repeatable_read}"));
     Ok(())
 }
 

@@ -12,8 +12,6 @@ use crate::connections::{Connection, Value};
 use crate::contestant::{Contestant, Done, Task};
 use crate::ground::{Ground, patiently};
 
-/// A process costs a start, and two cores race no more at once.
-const PROCESSES_MAX: usize = 4;
 /// Units that each asks for.
 const REQUESTS: u32 = 25;
 /// The longest window: a race that runs into the next one is run again.
@@ -35,7 +33,7 @@ impl Check for RateLimits {
     }
 
     fn tried(&self, ground: &Ground) -> String {
-        let (processes, limit) = (processes(ground), limit(ground));
+        let (processes, limit) = (ground.processes(), limit(ground));
         format!(
             "{processes} processes ask for {REQUESTS} units each of a budget of {limit} at once; then \
              another one asks"
@@ -105,20 +103,16 @@ impl Check for RateLimits {
 impl RateLimits {
     /// The processes, which go on from round to round.
     async fn started(&mut self, ground: &Ground) -> anyhow::Result<&mut [Contestant]> {
-        while self.processes.len() < processes(ground) {
+        while self.processes.len() < ground.processes() {
             self.processes.push(Contestant::start(ground).await?);
         }
         Ok(&mut self.processes)
     }
 }
 
-fn processes(ground: &Ground) -> usize {
-    ground.contestants().min(PROCESSES_MAX)
-}
-
 /// What all of them ask for.
 fn asked(ground: &Ground) -> u32 {
-    REQUESTS.saturating_mul(u32::try_from(processes(ground)).unwrap_or(u32::MAX))
+    REQUESTS.saturating_mul(u32::try_from(ground.processes()).unwrap_or(u32::MAX))
 }
 
 /// Half of that.
