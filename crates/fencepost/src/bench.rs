@@ -69,6 +69,7 @@ impl clap::ValueEnum for Choice {
             Self::One(Scenario::Latency),
             Self::One(Scenario::Fairness),
             Self::One(Scenario::Backlog),
+            Self::One(Scenario::HotRow),
             Self::All,
         ]
     }

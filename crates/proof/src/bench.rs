@@ -17,6 +17,7 @@ mod database;
 mod deliver;
 mod fairness;
 mod figures;
+mod hot_row;
 mod ingest;
 mod latency;
 mod load;
@@ -40,7 +41,7 @@ use self::figures::Figures;
 use self::stage::Stage;
 use crate::{Scratch, client, processes};
 
-pub use self::figures::{Figure, Target, Wanted};
+pub use self::figures::{Course, Figure, Target, Wanted};
 pub use self::machine::Machine;
 pub use self::payloads::Payloads;
 pub use self::report::{Report, ScenarioReport};
@@ -61,12 +62,21 @@ pub enum Scenario {
     Fairness,
     /// Claim and record as the tables grow, and under an old snapshot.
     Backlog,
+    /// Reservations that all need one row, in an application's own transaction.
+    HotRow,
 }
 
 impl Scenario {
     /// All of them, in the order in which they run.
-    pub const ALL: [Self; 6] =
-        [Self::Ingest, Self::Deliver, Self::Steady, Self::Latency, Self::Fairness, Self::Backlog];
+    pub const ALL: [Self; 7] = [
+        Self::Ingest,
+        Self::Deliver,
+        Self::Steady,
+        Self::Latency,
+        Self::Fairness,
+        Self::Backlog,
+        Self::HotRow,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -76,6 +86,7 @@ impl Scenario {
             Self::Latency => "latency",
             Self::Fairness => "fairness",
             Self::Backlog => "backlog",
+            Self::HotRow => "hot-row",
         }
     }
 
@@ -174,8 +185,13 @@ async fn run(context: &Context<'_>, scenario: Scenario) -> anyhow::Result<Scenar
         Scenario::Latency => latency::run(context, &mut figures).await?,
         Scenario::Fairness => fairness::run(context, &mut figures).await?,
         Scenario::Backlog => backlog::run(context, &mut figures).await?,
+        Scenario::HotRow => {
+            notes.extend(hot_row::NOTES.map(str::to_owned));
+            hot_row::run(context, &mut figures).await?;
+        }
     }
+    let courses = std::mem::take(&mut figures.courses);
     let (figures, targets) = figures.into_report();
     let seconds = began.elapsed().as_secs_f64();
-    Ok(ScenarioReport { scenario: scenario.name(), seconds, figures, targets, notes })
+    Ok(ScenarioReport { scenario: scenario.name(), seconds, figures, targets, courses, notes })
 }

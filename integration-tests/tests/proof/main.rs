@@ -1,4 +1,7 @@
-//! `fencepost verify` on PostgreSQL: that it sees what holds, and what does not.
+//! `fencepost verify` on PostgreSQL: that it sees what holds, and what does not. And of `fencepost bench` what
+//! needs no process of its own.
+
+mod hot_row;
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;

@@ -22,6 +22,12 @@ pub(super) fn serial_limit(alone: &[f64]) -> f64 {
     1.0 / seconds
 }
 
+/// How many a second get through a section that one has at a time, for so many milliseconds. None of a
+/// section that takes no time or less: it was not measured.
+pub(super) fn nominal_ceiling(critical_ms: f64) -> Option<f64> {
+    (critical_ms > 0.0).then(|| 1_000.0 / critical_ms)
+}
+
 /// The value below which this share of the sorted values lies, by nearest rank. None of nothing.
 pub(super) fn percentile(sorted: &[Duration], share: f64) -> Option<Duration> {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
@@ -33,6 +39,11 @@ pub(super) fn percentile(sorted: &[Duration], share: f64) -> Option<Duration> {
     )]
     let place = (rank as usize).saturating_sub(1).min(sorted.len().saturating_sub(1));
     sorted.get(place).copied()
+}
+
+/// The mean. None of nothing.
+pub(super) fn mean(values: &[Duration]) -> Option<Duration> {
+    values.iter().sum::<Duration>().checked_div(u32::try_from(values.len()).ok()?)
 }
 
 /// So many in that time, a second.
@@ -75,6 +86,15 @@ mod tests {
     }
 
     #[test]
+    fn a_section_of_two_milliseconds_lets_five_hundred_a_second_through_and_none_is_refused() {
+        assert!(near(nominal_ceiling(2.0).unwrap(), 500.0));
+        assert!(near(nominal_ceiling(4.0).unwrap(), 250.0));
+        for nothing in [0.0, -0.0, -2.0, f64::NAN] {
+            assert_eq!(nominal_ceiling(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
     fn a_percentile_is_a_value_that_was_seen() {
         let millis: Vec<_> = (1..=1_000).map(Duration::from_millis).collect();
         assert_eq!(percentile(&millis, 0.5), Some(Duration::from_millis(500)));
@@ -83,6 +103,13 @@ mod tests {
         assert_eq!(percentile(&millis, 1.0), Some(Duration::from_secs(1)));
         assert_eq!(percentile(&millis[..1], 0.999), Some(Duration::from_millis(1)));
         assert_eq!(percentile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_mean_is_the_total_by_the_count_and_there_is_none_of_nothing() {
+        let values = [1, 2, 6].map(Duration::from_millis);
+        assert_eq!(mean(&values), Some(Duration::from_millis(3)));
+        assert_eq!(mean(&[]), None);
     }
 
     #[test]

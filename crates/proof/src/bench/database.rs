@@ -45,17 +45,7 @@ impl Database {
         // The driver's text may repeat the address, which carries a password.
         let options = PgConnectOptions::from_str(url).ok().context("not an address")?;
         let options = options.application_name("fencepost bench").disable_statement_logging();
-        let pool = PgPoolOptions::new()
-            .max_connections(SESSIONS + 1)
-            .acquire_timeout(Duration::from_secs(30))
-            .after_connect(|connection, _| {
-                Box::pin(async move {
-                    connection.execute("SET synchronous_commit = on; SET jit = off").await?;
-                    Ok(())
-                })
-            })
-            .connect_with(options)
-            .await?;
+        let pool = sessions(SESSIONS + 1, options).await?;
         let session: (i32, String) = sqlx::query_as(
             "-- proof::bench::database::open
             SELECT pg_backend_pid(), current_database()::text",
@@ -64,6 +54,11 @@ impl Database {
         .await?;
         let postmaster = Postmaster::of_session(session.0, &session.1);
         Ok(Self { pool, postmaster })
+    }
+
+    /// So many sessions more, in a pool of their own.
+    pub(super) async fn more_sessions(&self, count: u32) -> anyhow::Result<PgPool> {
+        sessions(count, self.pool.connect_options().as_ref().clone()).await
     }
 
     /// Processor time of the whole server.
@@ -107,4 +102,18 @@ impl Database {
             .await?;
         Ok(())
     }
+}
+
+async fn sessions(count: u32, options: PgConnectOptions) -> anyhow::Result<PgPool> {
+    let pool = PgPoolOptions::new()
+        .max_connections(count)
+        .acquire_timeout(Duration::from_secs(30))
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute("SET synchronous_commit = on; SET jit = off").await?;
+                Ok(())
+            })
+        })
+        .connect_with(options);
+    Ok(pool.await?)
 }

@@ -55,19 +55,31 @@ pub struct Target {
     pub met: Option<bool>,
 }
 
+/// How something went in the course of a case.
+#[derive(Debug, Clone, Serialize)]
+pub struct Course {
+    /// What was measured.
+    pub name: String,
+    /// In what.
+    pub unit: &'static str,
+    /// For each round, seconds since the case began with what was so then.
+    pub rounds: Vec<Vec<(f64, f64)>>,
+}
+
 /// Figures as they are measured, round by round.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
-    figures: Vec<(String, &'static str, Vec<f64>)>,
+    pub(super) courses: Vec<Course>,
+    values: Vec<(String, &'static str, Vec<f64>)>,
     targets: Vec<(String, &'static str, Wanted, Vec<f64>)>,
 }
 
 impl Figures {
     pub(super) fn add(&mut self, name: impl Into<String>, unit: &'static str, value: f64) {
         let name = name.into();
-        match self.figures.iter_mut().find(|(other, ..)| *other == name) {
+        match self.values.iter_mut().find(|(other, ..)| *other == name) {
             Some((_, _, rounds)) => rounds.push(value),
-            None => self.figures.push((name, unit, vec![value])),
+            None => self.values.push((name, unit, vec![value])),
         }
     }
 
@@ -92,8 +104,17 @@ impl Figures {
         }
     }
 
+    pub(super) fn course(&mut self, name: &str, unit: &'static str, points: Vec<(f64, f64)>) {
+        match self.courses.iter_mut().find(|other| other.name == name) {
+            Some(course) => course.rounds.push(points),
+            None => {
+                self.courses.push(Course { name: name.to_owned(), unit, rounds: vec![points] });
+            }
+        }
+    }
+
     pub(super) fn into_report(self) -> (Vec<Figure>, Vec<Target>) {
-        let figures = self.figures.into_iter();
+        let figures = self.values.into_iter();
         let figures = figures.filter_map(|(name, unit, rounds)| figure(name, unit, rounds));
         let targets = self.targets.into_iter().filter_map(|(name, unit, wanted, rounds)| {
             let figure = figure(name, unit, rounds)?;

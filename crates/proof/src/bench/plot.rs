@@ -1,4 +1,7 @@
-//! A report as a picture: one bar a figure, with its spread; for a ratio a line where it must reach.
+//! A report as a picture: one bar a figure, with its spread; for a ratio a line where it must reach. What
+//! changes in the course of a case is a chart, with a line for each round.
+
+mod course;
 
 use std::fmt::Write as _;
 
@@ -45,6 +48,9 @@ fn draw(body: &mut String, scenario: &ScenarioReport, from: u32) -> u32 {
     for bar in bars(scenario) {
         draw_bar(body, &bar, y);
         y += ROW;
+    }
+    for it in &scenario.courses {
+        y = course::draw(body, it, y);
     }
     y + ROW / 2
 }
@@ -121,8 +127,9 @@ mod tests {
         figures.add("b <", "/s", 50.0);
         figures.target("r", "", Wanted::AtLeast(0.5), 0.25);
         let (figures, targets) = figures.into_report();
-        let notes = Vec::new();
-        let scenario = ScenarioReport { scenario: "s", seconds: 1.0, figures, targets, notes };
+        let (courses, notes) = (Vec::new(), Vec::new());
+        let scenario =
+            ScenarioReport { scenario: "s", seconds: 1.0, figures, targets, courses, notes };
         let mut body = String::new();
         draw(&mut body, &scenario, 0);
         let width = |value: f64| format!("width=\"{value:.1}\"");

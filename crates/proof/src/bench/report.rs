@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::figures::{Figure, Target, Wanted};
+use super::figures::{Course, Figure, Target, Wanted};
 use super::machine::Machine;
 use super::{Plan, Scenario};
 
@@ -56,6 +56,8 @@ pub struct ScenarioReport {
     pub figures: Vec<Figure>,
     /// Its ratios, beside what they must reach.
     pub targets: Vec<Target>,
+    /// What changes while a case runs.
+    pub courses: Vec<Course>,
     /// What a reader has to know.
     pub notes: Vec<String>,
 }
