@@ -62,6 +62,19 @@ inbound-references:
     mv "$venv/lines" crates/domain/tests/inbound_references.ndjson
     cargo test -p fencepost-domain --test inbound_references
 
+# Build the binary of the previous release, and run the test of rolling upgrades beside it.
+rolling-upgrade:
+    FENCEPOST_TEST_PREVIOUS_RELEASE="$(.ci/previous-release)" cargo test -p integration-tests --test delivery previous_release
+
+# Run it at a release: the next schema has to serve these statements. The release's name goes into .ci/previous-release.
+# Keep the statements of this release.
+released:
+    jq --slurp 'map(.query) | sort' crates/store/.sqlx/query-*.json >integration-tests/released_statements.json
+
+# The image of api, worker and operators.
+image:
+    docker build --tag fencepost .
+
 # Run it after a change to a PostgreSQL statement. The old answers are replaced only if every statement is right.
 # Rewrite crates/store/.sqlx from the migrated database that PG_DATABASE_URL names.
 prepare-queries:

@@ -25,6 +25,7 @@ mod tidy {
     mod markdown;
     mod migrations;
     mod names;
+    mod packaging;
     mod repository;
     mod routes;
     mod source;

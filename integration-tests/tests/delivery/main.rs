@@ -12,6 +12,7 @@ mod lost_database;
 mod observability;
 mod outcomes;
 mod pooler;
+mod previous_release;
 mod rate_limits;
 mod secrets;
 mod service;

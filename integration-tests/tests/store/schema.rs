@@ -30,7 +30,7 @@ mod on_postgres {
     use anyhow::Context as _;
     use integration_tests::postgres::{MortalPostgres, TestPostgres};
     use integration_tests::race::race;
-    use sqlx::{Connection as _, PgConnection};
+    use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
     use store::StoreOptions;
     use store::sealing::{Sealer, SealingKey};
 
@@ -87,6 +87,23 @@ mod on_postgres {
         let error = store.check().await;
         let outdated = StoreError::SchemaOutdated { found: 0, needed: SCHEMA_VERSION };
         assert_eq!(error.err().map(|e| e.to_string()), Some(outdated.to_string()));
+        Ok(())
+    }
+
+    /// What `just released` kept. The binary itself is in `tests/delivery/previous_release.rs`.
+    #[tokio::test]
+    async fn every_statement_of_the_previous_release_can_be_prepared_on_this_schema()
+    -> anyhow::Result<()> {
+        let statements: Vec<String> =
+            serde_json::from_str(include_str!("../../released_statements.json"))?;
+        assert!(statements.len() > 50, "{}", statements.len());
+        let database = TestPostgres::shared().await?.database().await?;
+        let mut connection = database.connect().await?;
+        for statement in statements {
+            let prepared =
+                connection.prepare(AssertSqlSafe(statement.clone()).into_sql_str()).await;
+            prepared.with_context(|| statement)?;
+        }
         Ok(())
     }
 

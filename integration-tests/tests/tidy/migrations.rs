@@ -1,4 +1,5 @@
-//! Migrations are named so that they sort, and are the same bytes on every machine.
+//! Migrations are named so that they sort, are the same bytes on every machine, and leave the previous
+//! release at work.
 
 use std::collections::BTreeMap;
 
@@ -40,6 +41,92 @@ fn carriage_returns(path: &str, bytes: &[u8]) -> Vec<Finding> {
     let lines = bytes.split(|byte| *byte == b'\n').zip(1..);
     let with_return = lines.filter(|(line, _)| line.contains(&b'\r'));
     with_return.map(|(_, number)| Finding::new(path, number, "has a carriage return")).collect()
+}
+
+/// The first migration that has to leave the previous release at work.
+const EXPANDING_FROM: &str = "0012";
+/// What a statement of the previous release may stumble over.
+const CONTRACTING: &[&str] = &[
+    "DROP TABLE",
+    "DROP COLUMN",
+    "DROP FUNCTION",
+    "RENAME ",
+    "ALTER COLUMN",
+    "CREATE UNIQUE INDEX",
+    NARROWING,
+];
+/// It does not if it is about a column that this very migration adds.
+const NARROWING: &str = "ADD CONSTRAINT";
+/// Says why the previous release does not.
+const REASON: &str = "-- Expands:";
+/// Says from which release on a binary can work.
+const DECLARED: &str = "compatible_from =";
+
+/// Lines that may stop a process of the previous release, with neither a reason nor a declaration.
+fn contracting(path: &str, text: &str) -> Vec<Finding> {
+    let code = |line: &str| line.split("--").next().unwrap_or_default().to_ascii_uppercase();
+    if text.lines().any(|line| !line.trim_start().starts_with("--") && line.contains(DECLARED)) {
+        return Vec::new();
+    }
+    let upper = text.to_ascii_uppercase();
+    let columns = upper.split("ADD COLUMN ").skip(1);
+    let added: Vec<&str> = columns.filter_map(|rest| rest.split_whitespace().next()).collect();
+    let (mut findings, mut before, mut place) = (Vec::new(), "", 0);
+    for (number, line) in (1..).zip(text.lines()) {
+        let code = code(line);
+        let statement = upper.get(place..).and_then(|rest| rest.split(';').next());
+        let of_new = statement.is_some_and(|it| added.iter().any(|column| it.contains(column)));
+        place += line.len() + 1;
+        let required =
+            code.contains("ADD COLUMN") && code.contains("NOT NULL") && !code.contains("DEFAULT");
+        let named = CONTRACTING.iter().find(|word| code.contains(**word)).copied();
+        let named = named.filter(|word| *word != NARROWING || !of_new);
+        if let Some(word) = named.or(required.then_some("ADD COLUMN … NOT NULL"))
+            && !before.trim_start().starts_with(REASON)
+        {
+            let what = format!("{word} can stop the previous release: see docs/OPERATIONS.md");
+            findings.push(Finding::new(path, number, what));
+        }
+        before = line;
+    }
+    findings
+}
+
+#[test]
+fn a_migration_expands_or_says_from_which_release_on_it_works() -> anyhow::Result<()> {
+    let mut findings = Vec::new();
+    let mut looked_at = 0;
+    for path in repository::files("migrations")? {
+        let name = path.rsplit('/').next().and_then(number_of);
+        if name.is_some_and(|number| number >= EXPANDING_FROM) {
+            looked_at += 1;
+            findings.extend(contracting(&path, &repository::text(&path)?.unwrap_or_default()));
+        }
+    }
+    assert!(looked_at > 0, "no migration is looked at: the rule would hold vacuously");
+    assert_none(&findings, "an upgrade is taken while processes of the previous release run");
+    Ok(())
+}
+
+#[test]
+fn a_contracting_line_is_found_unless_it_gives_its_reason_or_is_declared() {
+    let bad = "ALTER TABLE a ADD COLUMN b int NOT NULL DEFAULT 1;\n\
+               alter table a add column c int not null;\n\
+               -- DROP TABLE in a comment\n\
+               ALTER TABLE a DROP COLUMN d;\n";
+    let found = told(&contracting("m.sql", bad));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("m.sql:2: ADD COLUMN … NOT NULL"), "{found:?}");
+    assert!(found[1].starts_with("m.sql:4: DROP COLUMN"), "{found:?}");
+    let declared = format!("{bad}UPDATE schema_version SET version = 13, compatible_from = 13;\n");
+    assert_eq!(contracting("m.sql", &declared), []);
+    let narrowing = "ALTER TABLE a ADD CONSTRAINT one\n    CHECK (old > 0);\n";
+    assert_eq!(contracting("m.sql", narrowing).len(), 1);
+    let own = format!("ALTER TABLE a ADD COLUMN new int;\n{}", narrowing.replace("old", "new"));
+    assert_eq!(contracting("m.sql", &own), []);
+    let reasoned =
+        "-- Expands: the check allows one value more.\nALTER TABLE a ADD CONSTRAINT b;\n";
+    assert_eq!(contracting("m.sql", reasoned), []);
 }
 
 #[test]
