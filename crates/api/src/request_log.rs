@@ -6,6 +6,8 @@
 
 use std::time::Instant;
 
+use actix_web::HttpMessage as _;
+use actix_web::HttpRequest;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -13,11 +15,23 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_
 use actix_web::middleware::Next;
 use process::metrics;
 use tracing::Instrument;
+use uuid::Uuid;
 
 use crate::problem::Problem;
 
 const NO_ROUTE: &str = "(none)";
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id of a request, beside it.
+#[derive(Clone, Copy)]
+struct RequestId(Uuid);
+
+/// The id of a request, a fresh `UUIDv7`. What the request stores is stored under it: so one id leads from
+/// the answer through the logs of api and worker to the attempts.
+pub(crate) fn id_of(request: &HttpRequest) -> Uuid {
+    let given = request.extensions().get::<RequestId>().copied();
+    given.map_or_else(store::new_id::uuid_now, |id| id.0)
+}
 
 /// Middleware: see the module.
 pub(crate) async fn observe<B: MessageBody + 'static>(
@@ -25,6 +39,7 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<B>, actix_web::Error> {
     let id = store::new_id::uuid_now();
+    request.extensions_mut().insert(RequestId(id));
     let span = tracing::info_span!(
         "request",
         request.id = %id,

@@ -6,7 +6,7 @@ use domain::submission::{ContentType, EventType, Fingerprint, IdempotencyKey};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::new_id::{unix_millis_now, uuid_of_millis};
+use crate::new_id::{unix_millis_now, uuid_beside, uuid_of_millis};
 use crate::{CreatedWindow, Page};
 
 /// A submission to be accepted, with the ids that it and its delivery will have.
@@ -61,6 +61,13 @@ impl NewSubmission {
             payload,
         }
     }
+
+    /// The same under this `UUIDv7`, which whoever brings it has made.
+    #[must_use]
+    pub fn under(self, id: Uuid) -> Self {
+        let delivery = DeliveryId::from_uuid(uuid_beside(id));
+        Self { id: SubmissionId::from_uuid(id), delivery, webhook_id: id, ..self }
+    }
 }
 
 /// What became of a submission.
@@ -109,6 +116,13 @@ impl NewResend {
             new_delivery: DeliveryId::from_uuid(uuid_of_millis(millis)),
             idempotency_key,
         }
+    }
+
+    /// The same under this `UUIDv7`, which whoever asks for it has made.
+    #[must_use]
+    pub fn under(self, id: Uuid) -> Self {
+        let new_delivery = DeliveryId::from_uuid(uuid_beside(id));
+        Self { id: SubmissionId::from_uuid(id), new_delivery, ..self }
     }
 }
 

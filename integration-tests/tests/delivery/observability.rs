@@ -175,6 +175,34 @@ async fn a_worker_that_claims_nothing_of_what_is_due_is_not_ready_until_it_does(
     .await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_id_stands_in_the_answer_in_both_logs_and_at_the_attempt() -> anyhow::Result<()> {
+    let mut service = Service::start().await?;
+    service.settings = service.settings.clone().with("RUST_LOG", "info,api=debug,worker=debug");
+    let receiver = Receiver::start(sequence([204]))?;
+    service.endpoint("a", &receiver.url("/"), |_| {}).await?;
+    let (api, client) = service.api().await?;
+    let worker = service.worker("w").await?;
+    let accepted = submit(&client, "a", "key", "{}").await?;
+    let id = accepted.submission_id.as_str();
+    wait_until_nothing_is_owed(&service.database, LONG).await?;
+    assert_eq!(receiver.requests()[0].header("webhook-id"), Some(id));
+    let answered = format!("\"request.id\":\"{id}\"");
+    let attempted = format!("\"submission.id\":\"{id}\"");
+    eventually("it is in both logs", LONG, async || {
+        let lines = |lines: Vec<String>, what: [&str; 2]| {
+            lines.iter().any(|line| what.iter().all(|part| line.contains(part)))
+        };
+        ensure!(lines(api.process.lines(), [&answered, "answered"]));
+        ensure!(lines(worker.process.lines(), [&attempted, "\"attempt.number\":1"]));
+        Ok(())
+    })
+    .await?;
+    let again = submit(&client, "a", "key", "{}").await?;
+    assert_eq!(again.submission_id, id, "who repeats it is told of the first");
+    Ok(())
+}
+
 /// Case C108: what was sent and could not be recorded is counted, sent again, and nothing is hidden.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn results_that_the_database_refuses_are_counted_and_sent_again() -> anyhow::Result<()> {

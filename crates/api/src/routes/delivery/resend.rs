@@ -20,6 +20,7 @@ use crate::fields::refuse_query;
 use crate::instant::Instant;
 use crate::openapi::Doc;
 use crate::problem::{Code, Problem};
+use crate::request_log::id_of;
 
 #[derive(Serialize, ToSchema)]
 struct ResentSubmission {
@@ -54,7 +55,8 @@ pub(super) async fn resend(
     let id = parse_id(&delivery_id)?;
     tracing::Span::current().record("delivery.id", tracing::field::display(id));
     let key = idempotency_key(request.headers(), IdempotencyKey::parse)?;
-    match state.store.resend(&NewResend::new(caller.application, id, key)).await? {
+    let new = NewResend::new(caller.application, id, key).under(id_of(&request));
+    match state.store.resend(&new).await? {
         Resend::Accepted(resent) => {
             state.waker.wake_to_look();
             Ok(answer(resent, false))

@@ -25,6 +25,7 @@ use crate::fields::refuse_query;
 use crate::openapi::Doc;
 use crate::openapi::schema::text;
 use crate::problem::{Code, Problem};
+use crate::request_log::id_of;
 
 #[derive(Serialize, ToSchema)]
 struct TakenForm {
@@ -98,6 +99,7 @@ async fn submit(
     state.spend_of_endpoint(&endpoint).await?;
     let form = read::form(request.headers(), &body, state.settings.form)?;
     let submission = submission_of(request.headers(), &endpoint, form.to_json(), limit)?;
+    let submission = submission.under(id_of(request));
     let (accepted, _) = submission::store(state, submission).await?;
     submission::record_in_span(&accepted, endpoint_id);
     Ok(HttpResponse::Accepted().json(TakenForm { submission_id: accepted.submission }))

@@ -29,6 +29,7 @@ use crate::fields::malformed_json;
 use crate::openapi::Doc;
 use crate::openapi::schema::{binary, text};
 use crate::problem::{Code, Problem};
+use crate::request_log::id_of;
 
 /// The most bytes of a header that is kept.
 const KEPT_BYTES_MAX: usize = 1_024;
@@ -109,7 +110,8 @@ async fn receive(
         return Ok(given_back(challenge));
     }
     state.spend_of_destination(gateway.endpoint, gateway.ingest_rate).await?;
-    let reception = reception_of(&gateway, &inbound, body.clone())?;
+    let mut reception = reception_of(&gateway, &inbound, body.clone())?;
+    reception.submission = reception.submission.under(id_of(request));
     let id = reception.submission.id;
     match state.store.receive(&reception).await? {
         Reception::First(_) => {

@@ -25,6 +25,7 @@ use crate::instant::Instant;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, anything, binary, text};
 use crate::problem::{Code, Problem};
+use crate::request_log::id_of;
 
 const EVENT_TYPE: &str = "Fencepost-Event-Type";
 pub(in crate::routes) const IDEMPOTENT_REPLAYED: HeaderName =
@@ -69,7 +70,7 @@ pub(super) async fn accept(
     request: HttpRequest,
     endpoint_id: Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let submission = parse(request.headers(), admitted)?;
+    let submission = parse(request.headers(), admitted)?.under(id_of(&request));
     let (accepted, replayed) = store(&state, submission).await?;
     Ok(accepted_answer(accepted, &endpoint_id, replayed))
 }

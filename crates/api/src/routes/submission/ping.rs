@@ -19,6 +19,7 @@ use crate::fields::refuse_query;
 use crate::openapi::Doc;
 use crate::openapi::schema::NoFields;
 use crate::problem::{Code, Problem};
+use crate::request_log::id_of;
 
 /// The event type of a ping.
 const PING: &str = "fencepost.ping";
@@ -51,6 +52,7 @@ pub(super) async fn ping(
     let data = serde_json::json!({"endpoint_id": endpoint.id.as_str()});
     let payload = Bytes::from(serde_json::json!({"type": PING, "data": data}).to_string());
     let submission = NewSubmission::new(endpoint.key, key, Some(event_type), content_type, payload);
+    let submission = submission.under(id_of(&request));
     let (accepted, replayed) = store(&state, submission).await?;
     Ok(accepted_answer(accepted, &endpoint_id, replayed))
 }
