@@ -62,6 +62,10 @@ inbound-references:
     mv "$venv/lines" crates/domain/tests/inbound_references.ndjson
     cargo test -p fencepost-domain --test inbound_references
 
+# A collector is told of requests and attempts.
+traces:
+    cargo test --workspace --features fencepost/otlp --test otlp
+
 # Build the binary of the previous release, and run the test of rolling upgrades beside it.
 rolling-upgrade:
     FENCEPOST_TEST_PREVIOUS_RELEASE="$(.ci/previous-release)" cargo test -p integration-tests --test delivery previous_release

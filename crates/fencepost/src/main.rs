@@ -12,6 +12,8 @@ mod hold;
 mod keys;
 mod migrate;
 mod serve;
+#[cfg(feature = "otlp")]
+mod traces;
 mod verify;
 
 use std::process::ExitCode;
@@ -24,20 +26,45 @@ use crate::command_line::{Command, CommandLine};
 fn main() -> ExitCode {
     // Under the names of the separate binaries it is those: so the bench measures real processes.
     match called_as().as_deref() {
-        Some(proof::bench::API) => return api::main_entry(),
-        Some(proof::bench::WORKER) => return worker::main_entry(),
+        Some(proof::bench::API) => return traced(proof::bench::API, api::main_entry),
+        Some(proof::bench::WORKER) => return traced(proof::bench::WORKER, worker::main_entry),
         Some(proof::bench::TRIVIAL) => return api::trivial_entry(),
         _ => {}
     }
     let line: CommandLine = process::config::parse_subcommand("serve", Sections::Both);
-    // What a person asked for is answered on standard output; beside it only what went wrong is told.
-    match line.command {
-        Command::Serve(_) => process::init_log(),
-        _ => process::init_log_with("warn"),
+    if matches!(line.command, Command::Serve(_)) {
+        return traced("fencepost", || {
+            process::init_log();
+            answer(line.command)
+        });
     }
+    // What a person asked for is answered on standard output; beside it only what went wrong is told.
+    process::init_log_with("warn");
+    answer(line.command)
+}
+
+/// Runs a service, which tells its traces where that was built in and a collector is named.
+#[cfg(feature = "otlp")]
+fn traced(service: &'static str, run: impl FnOnce() -> ExitCode) -> ExitCode {
+    match traces::Traces::begin(service) {
+        // Dropped behind the run: the last ones are told then.
+        Ok(_traces) => run(),
+        Err(error) => {
+            eprintln!("{service}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(not(feature = "otlp"))]
+fn traced(_service: &'static str, run: impl FnOnce() -> ExitCode) -> ExitCode {
+    run()
+}
+
+fn answer(command: Command) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = runtime.context("no runtime").and_then(|runtime| {
-        let ended = runtime.block_on(run(line.command));
+        let ended = runtime.block_on(run(command));
         // A look-up of a name may still occupy a thread; it is not waited for.
         runtime.shutdown_background();
         ended

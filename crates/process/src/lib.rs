@@ -19,7 +19,7 @@ pub use address_policy::AddressPolicyArgs;
 pub use config::{ConfigArgs, Sections};
 pub use database::DatabaseArgs;
 pub use hold::HoldArgs;
-pub use log::{SERVICE, init_log, init_log_with};
+pub use log::{SERVICE, init_log, init_log_with, log_layer};
 pub use sealing_key::{SealingArgs, load_or_create_key_file};
 pub use size::parse_size;
 pub use stop::stop_on_signal;

@@ -2,7 +2,9 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
+use tracing::Subscriber;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{EnvFilter, Layer};
 
 /// Sends logs to standard error: lines for people on a terminal, JSON elsewhere.
 ///
@@ -17,12 +19,29 @@ pub const SERVICE: &str = "info,actix_server=warn";
 
 /// The same, with another default.
 pub fn init_log_with(default: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter(default)).with_writer(std::io::stderr);
     // A second call finds a subscriber in place, which is what it wanted.
     let _ = if std::io::stderr().is_terminal() {
         builder.try_init()
     } else {
         builder.json().try_init()
     };
+}
+
+/// What [`init_log`] sets up, for who hears of spans beside the log.
+pub fn log_layer<S>() -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    if std::io::stderr().is_terminal() {
+        layer.with_filter(filter(SERVICE)).boxed()
+    } else {
+        layer.json().with_filter(filter(SERVICE)).boxed()
+    }
+}
+
+fn filter(default: &str) -> EnvFilter {
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default))
 }
