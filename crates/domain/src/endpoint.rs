@@ -2,8 +2,11 @@
 
 mod ca_certificates;
 mod change;
+pub mod circuit;
 mod event_pattern;
+mod failing;
 mod header;
+mod results;
 mod signing_schemes;
 
 use std::time::Duration;
@@ -17,10 +20,12 @@ pub use ca_certificates::{
 };
 pub use change::SettingsChange;
 pub use event_pattern::{EVENT_PATTERNS_MAX, EventPatterns, EventPatternsError};
+pub use failing::{DAY, FAILING_LAST, FAILING_MAX, Failing};
 pub use header::{
     CustomHeaders, HEADER_NAME_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX,
     HeaderError, REDACTED, is_reserved,
 };
+pub use results::{Signal, Tally};
 pub use signing_schemes::SigningSchemes;
 
 /// How long an endpoint's name may be, in characters.
@@ -44,15 +49,21 @@ pub enum DisabledCause {
     Operator,
     /// The receiver answered 410 Gone (RFC 9110, section 15.5.11).
     Gone,
+    /// It failed for too long, see [`Failing`].
+    Failing,
 }
 
 impl DisabledCause {
+    /// Every cause.
+    pub const ALL: [Self; 3] = [Self::Operator, Self::Gone, Self::Failing];
+
     /// The name in answers and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Operator => "operator",
             Self::Gone => "gone",
+            Self::Failing => "failing",
         }
     }
 }
@@ -118,6 +129,8 @@ pub struct SettingsDraft {
     pub only_networks: Option<OnlyNetworks>,
     /// What vouches for the receiver beside the roots of the platform. Nothing by default.
     pub ca_certificates: Option<CaCertificates>,
+    /// Whether [`circuit`] stops deliveries while they fail. By default.
+    pub circuit_breaker: bool,
 }
 
 impl Default for SettingsDraft {
@@ -135,6 +148,7 @@ impl Default for SettingsDraft {
             public_ingest: false,
             only_networks: None,
             ca_certificates: None,
+            circuit_breaker: true,
         }
     }
 }
@@ -227,6 +241,12 @@ impl EndpointSettings {
     #[must_use]
     pub fn public_ingest(&self) -> bool {
         self.0.public_ingest
+    }
+
+    /// Whether [`circuit`] stops deliveries while they fail.
+    #[must_use]
+    pub fn circuit_breaker(&self) -> bool {
+        self.0.circuit_breaker
     }
 
     /// Networks outside of which nothing is sent.

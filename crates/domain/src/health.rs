@@ -116,6 +116,8 @@ pub struct Backlog {
     pub more: bool,
     /// The one that has been due for longest.
     pub oldest: Option<OldestDue>,
+    /// How many endpoints have an open circuit. What is due there is not counted.
+    pub circuits_open: u64,
 }
 
 /// The delivery that has been due for longest.

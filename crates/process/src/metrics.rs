@@ -72,6 +72,8 @@ metrics! {
         "Due deliveries at open endpoints, at most 100 counted of each. Told by the worker that does the upkeep, 0 by the others.";
     DUE_OLDEST: Gauge "fencepost_due_oldest_seconds"
         "For how long the oldest of them has been due. Told by the worker that does the upkeep, 0 by the others.";
+    CIRCUITS_OPEN: Gauge "fencepost_circuits_open"
+        "Endpoints whose circuit is open because they fail. Told by the worker that does the upkeep, 0 by the others.";
     UPKEEP: Gauge "fencepost_upkeep" "1 while this worker does the upkeep.";
     DATABASE_AWAY: Gauge "fencepost_database_away" "1 while the database does not answer this worker.";
 }

@@ -1,7 +1,8 @@
 //! The numbers that stand for names in the tables. Added to, never changed.
 
 use domain::delivery::{CancelReason, Failure, FailureReason, Outcome, StateName};
-use domain::endpoint::{DisabledCause, SigningSchemes};
+use domain::endpoint::circuit::OpenCause;
+use domain::endpoint::{DisabledCause, Signal, SigningSchemes};
 use domain::signing::Scheme;
 
 use crate::api_key::Role;
@@ -99,15 +100,39 @@ pub fn of_disabled_cause(cause: DisabledCause) -> i16 {
     match cause {
         DisabledCause::Operator => 1,
         DisabledCause::Gone => 2,
+        DisabledCause::Failing => 3,
     }
 }
 
 /// The cause for disabling of a number.
 #[must_use]
 pub fn disabled_cause(code: i16) -> Option<DisabledCause> {
-    [DisabledCause::Operator, DisabledCause::Gone]
-        .into_iter()
-        .find(|cause| of_disabled_cause(*cause) == code)
+    DisabledCause::ALL.into_iter().find(|cause| of_disabled_cause(*cause) == code)
+}
+
+/// The number of what a result tells of its endpoint.
+#[must_use]
+pub fn of_signal(signal: Signal) -> i16 {
+    match signal {
+        Signal::Nothing => 0,
+        Signal::Succeeded => 1,
+        Signal::Failed => 2,
+    }
+}
+
+/// The number of what opened a circuit.
+#[must_use]
+pub fn of_open_cause(cause: OpenCause) -> i16 {
+    match cause {
+        OpenCause::InARow => 1,
+        OpenCause::Share => 2,
+    }
+}
+
+/// What opened a circuit, by its number.
+#[must_use]
+pub fn open_cause(code: i16) -> Option<OpenCause> {
+    OpenCause::ALL.into_iter().find(|cause| of_open_cause(*cause) == code)
 }
 
 /// The number of a scheme. [`of_signing`] is the sum of those in use, and statements depend on that.
@@ -191,6 +216,12 @@ mod tests {
         assert_eq!(outcome_name(1), Some("answered"));
         for s in SigningSchemes::ALL {
             assert_eq!(signing(of_signing(s)), Some(s));
+        }
+        for c in DisabledCause::ALL {
+            assert_eq!(disabled_cause(of_disabled_cause(c)), Some(c));
+        }
+        for c in OpenCause::ALL {
+            assert_eq!(open_cause(of_open_cause(c)), Some(c));
         }
         for r in Role::ALL {
             assert_eq!(role(of_role(r)), Some(r));

@@ -161,6 +161,8 @@ pub struct Report {
     pub delivery: DeliveryId,
     /// The claim that the request was sent under.
     pub token: ClaimToken,
+    /// The version of the endpoint's configuration that the request was made by.
+    pub version: i64,
     /// Who sent it.
     pub worker: String,
     /// When the try began: the database's clock at the claim plus what the worker measured since.

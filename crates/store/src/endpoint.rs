@@ -135,12 +135,14 @@ impl EndpointChange {
             Some(true) => None,
             Some(false) => Some(old.disabled.unwrap_or(DisabledCause::Operator)),
         };
+        let begins_anew = minted.is_some() || old.disabled.is_some() && disabled.is_none();
         Ok(Changed {
             url: minted.map_or_else(|| old.url.clone(), |new| new.url.as_str().to_owned()),
             minted: minted.map(|new| new.secret.clone()),
             name: name.unwrap_or_else(|| old.name.clone()),
             event_types: event_types.unwrap_or_else(|| old.event_types.clone()),
             disabled,
+            begins_anew,
             settings: self.settings.clone().apply(&old.settings)?,
         })
     }
@@ -155,6 +157,8 @@ pub(crate) struct Changed {
     pub(crate) name: Option<String>,
     pub(crate) event_types: Option<Vec<String>>,
     pub(crate) disabled: Option<DisabledCause>,
+    /// Results so far say nothing of what it is now: it has another URL, or is enabled again.
+    pub(crate) begins_anew: bool,
     pub(crate) settings: EndpointSettings,
 }
 

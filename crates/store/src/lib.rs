@@ -18,6 +18,7 @@ pub mod endpoint;
 mod error;
 mod hex;
 pub mod hold;
+pub mod life;
 pub mod maintenance;
 pub mod new_id;
 mod open;
@@ -45,4 +46,4 @@ pub use options::StoreOptions;
 pub use store::{CreatedWindow, Page, Store};
 
 /// The version of the schema that this build was written for: the number of its newest migration.
-pub const SCHEMA_VERSION: i32 = 13;
+pub const SCHEMA_VERSION: i32 = 15;

@@ -97,6 +97,10 @@ pub trait Maintenance {
     /// Answers how many.
     async fn fail_held(&self, limit: u32) -> Result<u64, StoreError>;
 
+    /// Disables up to `limit` endpoints that have been failing for too long, see
+    /// [`Failing`](domain::endpoint::Failing). Answers which.
+    async fn disable_failing(&self, limit: u32) -> Result<Vec<EndpointKey>, StoreError>;
+
     /// Expires up to `limit` failed deliveries whose time is over. Answers how many.
     async fn expire_failed(&self, limit: u32) -> Result<u64, StoreError>;
 

@@ -2,8 +2,7 @@
 //!
 //! Every operation is a single autocommit statement, or a few of them, each of which is right by
 //! itself: no transaction is open between two of them, so a caller that goes away leaves nothing
-//! behind. The rules that the statements follow, and what was measured, stand in
-//! `docs/ARCHITECTURE.md`.
+//! behind. The rules that the statements follow stand in `docs/ARCHITECTURE.md`.
 
 mod admission;
 mod api_key;
@@ -15,6 +14,7 @@ mod doctor;
 mod endpoint;
 mod errors;
 mod hold;
+mod life;
 mod maintenance;
 mod pool;
 mod rate_limit;

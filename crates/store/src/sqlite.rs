@@ -19,6 +19,7 @@ mod doctor;
 mod endpoint;
 mod errors;
 mod hold;
+mod life;
 mod maintenance;
 mod pool;
 mod rate_limit;

@@ -20,6 +20,7 @@ use crate::endpoint::{
 };
 use crate::error::StoreError;
 use crate::hold::Holds;
+use crate::life::Lives;
 use crate::maintenance::Maintenance;
 use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::source::Sources;
@@ -77,7 +78,7 @@ impl CreatedWindow {
 /// is dropped leaves no transaction open.
 #[async_trait]
 pub trait Store:
-    Admissions + Maintenance + Sources + Holds + std::fmt::Debug + Send + Sync + 'static
+    Admissions + Maintenance + Sources + Holds + Lives + std::fmt::Debug + Send + Sync + 'static
 {
     /// How many writers the database lets work at once.
     fn writers_max(&self) -> usize {

@@ -146,6 +146,8 @@ impl Deliverer {
             endpoint: delivery.endpoint,
             delivery: delivery.delivery,
             token: claim.token(),
+            // Without a target nothing was sent, which tells nothing of the endpoint.
+            version: target.as_ref().map_or(0, |target| target.version),
             worker: self.worker.clone(),
             started_at,
             duration,

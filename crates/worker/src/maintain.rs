@@ -172,6 +172,7 @@ fn tell_of_the_lead(leads: bool) {
     metrics::UPKEEP.set(leads.into());
     if !leads {
         metrics::DUE.set(0);
+        metrics::CIRCUITS_OPEN.set(0);
         metrics::DUE_OLDEST.set_seconds(Duration::ZERO);
     }
 }

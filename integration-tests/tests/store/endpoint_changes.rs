@@ -105,6 +105,7 @@ async fn every_field_is_stored_and_a_change_leaves_what_it_does_not_name(
             public_ingest: Some(true),
             only_networks: Some(Some(OnlyNetworks::parse(&["203.0.113.0/24", "fd00::/8"])?)),
             ca_certificates: Some(Some(CaCertificates::parse(CA)?)),
+            circuit_breaker: Some(false),
         },
     };
     let (changed, minted) = update(&db, &created, &change).await?;

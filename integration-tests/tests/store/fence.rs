@@ -246,7 +246,7 @@ async fn on_a_deleted_endpoint_retry_and_failure_become_cancelled(
 }
 
 async fn whatever_a_receiver_answers_can_be_recorded(db: Fixture) -> anyhow::Result<()> {
-    let endpoint = db.endpoint().await?;
+    let endpoint = db.endpoint_with(|settings| settings.circuit_breaker = false).await?;
     let every_byte: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let hostile = Evidence {
         url: "https://receiver.example.com/\0".to_owned(),

@@ -240,6 +240,16 @@ impl Fixture {
         forward!(self.shift("lapse_since", delivery, Duration::from_hours(25)))
     }
 
+    /// Moves a time of the endpoint's schedule row into the past.
+    pub(crate) async fn age_schedule(
+        &self,
+        column: &'static str,
+        endpoint: &Endpoint,
+        by: Duration,
+    ) -> anyhow::Result<()> {
+        forward!(self.age_schedule(column, endpoint.key, by))
+    }
+
     /// Moves the endpoint's rate window two days into the past.
     pub(crate) async fn end_rate_window(&self, endpoint: &Endpoint) -> anyhow::Result<()> {
         forward!(self.end_rate_window(endpoint.key))
@@ -338,6 +348,7 @@ pub(crate) fn report(claim: HeldClaim, verdict: Verdict) -> Report {
         endpoint: claim.endpoint,
         delivery: claim.delivery,
         token: claim.token,
+        version: 1,
         worker: WORKER.to_owned(),
         started_at: OffsetDateTime::UNIX_EPOCH + Duration::from_hours(480_000),
         duration: Duration::from_millis(12),

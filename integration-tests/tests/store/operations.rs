@@ -117,6 +117,7 @@ async fn take(case: &mut Case, subject: &mut Subject<'_>, step: &Step) -> anyhow
                     token: claim.token,
                 },
                 cycle_attempts: owner.delivery.cycle_attempts,
+                version: case.model.endpoints.get(&owner.endpoint).map_or(0, |it| it.version),
             });
             case.handed.extend(held);
         }

@@ -2,6 +2,7 @@
 //! be passed, the other runs into it.
 
 mod accept;
+mod circuit;
 mod claim;
 mod hold;
 mod receipts;

@@ -28,13 +28,17 @@ async fn migrating_again_and_at_once_ends_well(db: Fixture) -> anyhow::Result<()
 
 mod on_postgres {
     use anyhow::Context as _;
+    use domain::application::DEFAULT_APPLICATION_KEY;
+    use domain::delivery::Verdict;
     use integration_tests::postgres::{MortalPostgres, TestPostgres};
     use integration_tests::race::race;
     use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
     use store::StoreOptions;
+    use store::endpoint::{Endpoint, EndpointChange};
     use store::sealing::{Sealer, SealingKey};
 
     use super::*;
+    use crate::fixture::report;
 
     /// Longer than a statement and the wait for a connection may take together.
     const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
@@ -175,6 +179,51 @@ mod on_postgres {
         let error = store.check().await.err();
         assert!(error.as_ref().is_some_and(StoreError::is_transient), "{error:?}");
         assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        Ok(())
+    }
+
+    /// What a process does again and again, on statements that it has prepared.
+    async fn work(db: &Fixture, endpoint: &Endpoint) -> anyhow::Result<()> {
+        db.failed(endpoint).await?;
+        db.submit(endpoint).await?;
+        let claim = db.claim_one(endpoint).await?;
+        db.record(report(claim, Verdict::Delivered)).await?;
+        let change = EndpointChange { name: Some(None), ..EndpointChange::default() };
+        db.store.update_endpoint(DEFAULT_APPLICATION_KEY, &endpoint.id, &change).await?;
+        db.store.find_endpoint(DEFAULT_APPLICATION_KEY, &endpoint.id).await?;
+        db.store.read_lives(&[endpoint.key]).await?;
+        db.detail(claim.delivery).await?;
+        Ok(())
+    }
+
+    /// Case C096: a statement that named no columns would fail on every connection that has prepared it.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn columns_that_a_later_migration_adds_disturb_no_running_process() -> anyhow::Result<()>
+    {
+        let db = Fixture::postgres().await?;
+        let endpoint = db.endpoint().await?;
+        // Often enough for each connection of the pool to have prepared each statement.
+        for _ in 0..6 {
+            work(&db, &endpoint).await?;
+        }
+        let mut session = db.session().await?;
+        for table in [
+            "endpoints",
+            "endpoint_schedule",
+            "endpoint_secrets",
+            "submissions",
+            "deliveries",
+            "settled_deliveries",
+            "attempts",
+            "idempotency_keys",
+        ] {
+            let text =
+                format!("alter table fencepost.{table} add column later text not null default 'x'");
+            sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&mut session).await?;
+        }
+        for _ in 0..6 {
+            work(&db, &endpoint).await?;
+        }
         Ok(())
     }
 }

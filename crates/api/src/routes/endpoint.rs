@@ -15,12 +15,14 @@ use std::sync::Arc;
 
 use domain::destination::OnlyNetworks;
 use domain::duration;
-use domain::endpoint::{DisabledCause, REDACTED};
+use domain::endpoint::circuit::Circuit;
+use domain::endpoint::{DisabledCause, Failing, REDACTED};
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
 use domain::rate_limit::RateLimit;
 use serde::Serialize;
 use store::api_key::Role;
 use store::endpoint::Endpoint;
+use store::life::Life;
 
 use utoipa::{PartialSchema, ToSchema};
 
@@ -83,6 +85,11 @@ struct EndpointBody {
     enabled: bool,
     #[schema(value_type = Option<String>)]
     disabled_cause: Option<&'static str>,
+    disabled_at: Option<Instant>,
+    /// Its run of failures with no success between. Null where its last result was a success, or a day has
+    /// passed without a failure.
+    failing: Option<FailingBody>,
+    circuit: CircuitBody,
     paused_until: Option<Instant>,
     #[schema(value_type = WrittenDuration)]
     deadline: String,
@@ -103,9 +110,65 @@ struct EndpointBody {
     public_ingest: bool,
     only_networks: Option<Vec<String>>,
     ca_certificates: Option<String>,
+    circuit_breaker: bool,
     version: i64,
     created_at: Instant,
     updated_at: Instant,
+}
+
+/// A run of failures as it is answered.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Failing)]
+struct FailingBody {
+    /// Its first failure.
+    since: Instant,
+    /// Its last failure.
+    last_failure_at: Instant,
+    /// When the endpoint is disabled, unless a success, an operator or a day without a failure comes
+    /// between.
+    disables_at: Instant,
+}
+
+impl From<Failing> for FailingBody {
+    fn from(run: Failing) -> Self {
+        Self {
+            since: Instant(run.since),
+            last_failure_at: Instant(run.last),
+            disables_at: Instant(run.disables_at()),
+        }
+    }
+}
+
+/// A circuit as it is answered: whether deliveries are sent, or stopped because too many failed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Circuit)]
+struct CircuitBody {
+    /// `closed`: deliveries are sent. `open`: none is. `half_open`: one is, whose result decides.
+    #[schema(value_type = String)]
+    state: &'static str,
+    /// What opened it: `failures_in_a_row` or `failure_share`.
+    #[schema(value_type = Option<String>)]
+    cause: Option<&'static str>,
+    /// When it opened.
+    open_since: Option<Instant>,
+    /// When the next delivery is sent to see whether the endpoint is back.
+    open_until: Option<Instant>,
+}
+
+impl From<Life> for CircuitBody {
+    fn from(life: Life) -> Self {
+        match life.circuit {
+            Circuit::Closed(_) => {
+                Self { state: "closed", cause: None, open_since: None, open_until: None }
+            }
+            Circuit::Open(opening) => Self {
+                state: if life.half_open { "half_open" } else { "open" },
+                cause: Some(opening.cause.as_str()),
+                open_since: Some(Instant(opening.since)),
+                open_until: Some(Instant(opening.until)),
+            },
+        }
+    }
 }
 
 /// A rate as it is answered.
@@ -121,8 +184,14 @@ impl From<RateLimit> for RateBody {
     }
 }
 
-impl From<Endpoint> for EndpointBody {
-    fn from(endpoint: Endpoint) -> Self {
+impl EndpointBody {
+    /// With how the endpoint does by now.
+    async fn read(state: &State, endpoint: Endpoint) -> Result<Self, Problem> {
+        let lives = state.store.read_lives(&[endpoint.key]).await?;
+        Ok(Self::new(endpoint, lives.first().copied().unwrap_or_default()))
+    }
+
+    fn new(endpoint: Endpoint, life: Life) -> Self {
         let settings = endpoint.settings;
         let headers = endpoint.headers.inspect_err(|why| {
             tracing::warn!(endpoint.id = endpoint.id.as_str(), why, "headers cannot be shown");
@@ -136,6 +205,9 @@ impl From<Endpoint> for EndpointBody {
             headers: headers.ok().map(redacted),
             enabled: endpoint.disabled.is_none(),
             disabled_cause: endpoint.disabled.map(DisabledCause::as_str),
+            disabled_at: life.disabled_at.filter(|_| endpoint.disabled.is_some()).map(Instant),
+            failing: life.failing.map(FailingBody::from),
+            circuit: life.into(),
             paused_until: endpoint.paused_until.map(Instant),
             deadline: duration::render(settings.deadline()),
             connect_deadline: duration::render(settings.connect_deadline()),
@@ -155,6 +227,7 @@ impl From<Endpoint> for EndpointBody {
             public_ingest: settings.public_ingest(),
             only_networks: settings.only_networks().map(OnlyNetworks::to_texts),
             ca_certificates: settings.ca_certificates().map(|it| it.as_pem().to_owned()),
+            circuit_breaker: settings.circuit_breaker(),
             version: endpoint.version,
             created_at: Instant(endpoint.created_at),
             updated_at: Instant(endpoint.updated_at),

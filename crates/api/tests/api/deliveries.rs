@@ -42,6 +42,7 @@ pub(crate) async fn fail(api: &Api, response: &'static [u8]) {
         endpoint,
         delivery: claimed.delivery,
         token,
+        version: 1,
         worker: "w1".to_owned(),
         started_at: batch.database_now,
         duration: Duration::from_millis(12),

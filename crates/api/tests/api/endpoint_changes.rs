@@ -45,6 +45,7 @@ fn settings() -> Value {
         "public_ingest": true,
         "only_networks": ["203.0.113.0/24", "2001:DB8::/32"],
         "ca_certificates": format!("the CA of the receiver\n{CA}"),
+        "circuit_breaker": false,
     })
 }
 
@@ -87,11 +88,14 @@ async fn every_setting_can_be_given_at_creation_and_by_a_change_and_is_shown() {
         &defaults,
         &json!({
             "name": null, "event_types": null, "headers": {}, "enabled": true,
-            "disabled_cause": null, "paused_until": null, "deadline": "15s",
+            "disabled_cause": null, "disabled_at": null, "failing": null, "paused_until": null,
+            "deadline": "15s",
             "connect_deadline": "5s", "overload_floor": "1m", "final_statuses": [],
             "retry_schedule": ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "1d"],
             "in_flight_max": 32, "delivery_rate": null, "signing": "v1", "public_ingest": false,
             "only_networks": null, "ca_certificates": null,
+            "circuit_breaker": true,
+            "circuit": {"state": "closed", "cause": null, "open_since": null, "open_until": null},
             "ingest_rate": {"limit": 600, "window": "1m"}, "version": 1,
         }),
     );
@@ -189,6 +193,7 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             json!(CA.replace("CERTIFICATE", "PRIVATE KEY")),
             "ca_certificates_not_only_certificates",
         ),
+        ("circuit_breaker", json!("off"), "field_not_boolean"),
         ("urll", json!(1), "field_unknown"),
     ]
 }
@@ -230,7 +235,17 @@ async fn a_change_never_touches_the_secret_and_refuses_what_is_only_read() {
     refused.sort_unstable();
     assert_eq!(
         refused,
-        ["created_at", "disabled_cause", "id", "paused_until", "updated_at", "version"]
+        [
+            "circuit",
+            "created_at",
+            "disabled_at",
+            "disabled_cause",
+            "failing",
+            "id",
+            "paused_until",
+            "updated_at",
+            "version"
+        ]
     );
     let unchanged = patch(&api, "orders", &json!({})).await;
     assert_eq!((unchanged.status, unchanged.json()), (200, before.clone()));

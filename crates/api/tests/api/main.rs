@@ -20,6 +20,7 @@ mod harness;
 mod idempotency;
 mod inbound;
 mod keys;
+mod life;
 mod lists;
 mod openapi;
 mod paths;

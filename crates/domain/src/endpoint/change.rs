@@ -34,6 +34,8 @@ pub struct SettingsChange {
     pub only_networks: Option<Option<OnlyNetworks>>,
     /// What vouches for the receiver; the inner `None` leaves it to the roots of the platform.
     pub ca_certificates: Option<Option<CaCertificates>>,
+    /// Whether the circuit breaker stops deliveries while they fail.
+    pub circuit_breaker: Option<bool>,
 }
 
 impl SettingsChange {
@@ -57,6 +59,7 @@ impl SettingsChange {
             public_ingest: self.public_ingest.unwrap_or(old.public_ingest),
             only_networks: self.only_networks.unwrap_or(old.only_networks),
             ca_certificates: self.ca_certificates.unwrap_or(old.ca_certificates),
+            circuit_breaker: self.circuit_breaker.unwrap_or(old.circuit_breaker),
         };
         EndpointSettings::new(draft).map_err(|error| {
             if only_deadline && error.field == "connect_deadline" {

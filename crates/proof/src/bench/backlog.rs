@@ -181,6 +181,7 @@ async fn move_some(
             endpoint: claimed.endpoint,
             delivery: claimed.delivery,
             token,
+            version: 1,
             worker: "bench".to_owned(),
             started_at: batch.database_now,
             duration: Duration::from_millis(1),

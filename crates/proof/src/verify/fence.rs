@@ -117,6 +117,7 @@ pub(super) fn report(claim: HeldClaim, verdict: Verdict) -> Report {
         endpoint: claim.endpoint,
         delivery: claim.delivery,
         token: claim.token,
+        version: 1,
         worker: WORKER.to_owned(),
         started_at: OffsetDateTime::now_utc(),
         duration: std::time::Duration::ZERO,

@@ -3,6 +3,7 @@
 mod cancel_deleted;
 mod cancel_requested;
 mod clear_history;
+mod disable_failing;
 mod expire_failed;
 mod expire_keys;
 mod fail_held;
@@ -50,6 +51,10 @@ impl Maintenance for SqliteStore {
 
     async fn fail_held(&self, limit: u32) -> Result<u64, StoreError> {
         fail_held::fail_held(&self.writer, self.options.retention, limit).await
+    }
+
+    async fn disable_failing(&self, limit: u32) -> Result<Vec<EndpointKey>, StoreError> {
+        disable_failing::disable_failing(&self.writer, limit).await
     }
 
     async fn expire_failed(&self, limit: u32) -> Result<u64, StoreError> {

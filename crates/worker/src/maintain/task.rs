@@ -13,7 +13,7 @@ use time::Date;
 const DELIVERIES_MAX: u32 = 500;
 /// How many idempotency keys one step forgets at most.
 const KEYS_MAX: u32 = 1_000;
-/// How many endpoints one step recounts at most. Claims of these wait meanwhile.
+/// How many endpoints one step recounts or disables at most. Claims of these wait meanwhile.
 const ENDPOINTS_MAX: u32 = 50;
 /// How many windows of rate limits one step forgets at most.
 const WINDOWS_MAX: u32 = 1_000;
@@ -31,6 +31,8 @@ pub(super) enum Task {
     RecountSlots,
     /// Deliveries that a closed endpoint has held too long.
     FailHeld,
+    /// Endpoints that have been failing for too long.
+    DisableFailing,
     /// Failed deliveries that can no longer be replayed.
     ExpireFailed,
     /// Idempotency keys whose time is over.
@@ -46,12 +48,13 @@ pub(super) enum Task {
 }
 
 impl Task {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::MeasureBacklog,
         Self::PrepareHistory,
         Self::CancelDeleted,
         Self::CancelRequested,
         Self::RecountSlots,
+        Self::DisableFailing,
         Self::FailHeld,
         Self::ExpireFailed,
         Self::ExpireKeys,
@@ -65,16 +68,25 @@ impl Task {
             Self::CancelDeleted | Self::CancelRequested => Duration::from_secs(5),
             Self::MeasureBacklog => Duration::from_secs(15),
             Self::RecountSlots => Duration::from_secs(30),
-            Self::FailHeld | Self::ExpireFailed | Self::ExpireKeys | Self::SweepRateLimits => {
-                Duration::from_mins(1)
-            }
+            Self::DisableFailing
+            | Self::FailHeld
+            | Self::ExpireFailed
+            | Self::ExpireKeys
+            | Self::SweepRateLimits => Duration::from_mins(1),
             Self::PrepareHistory | Self::ClearHistory => Duration::from_hours(1),
         }
     }
 
     /// Whether somebody could miss what it does: under a hold it rests.
     fn ends_something(self) -> bool {
-        matches!(self, Self::FailHeld | Self::ExpireFailed | Self::ExpireKeys | Self::ClearHistory)
+        matches!(
+            self,
+            Self::DisableFailing
+                | Self::FailHeld
+                | Self::ExpireFailed
+                | Self::ExpireKeys
+                | Self::ClearHistory
+        )
     }
 
     /// Its name in logs.
@@ -83,6 +95,7 @@ impl Task {
             Self::CancelDeleted => "cancel_deleted",
             Self::CancelRequested => "cancel_requested",
             Self::RecountSlots => "recount_slots",
+            Self::DisableFailing => "disable_failing",
             Self::FailHeld => "fail_held",
             Self::ExpireFailed => "expire_failed",
             Self::ExpireKeys => "expire_keys",
@@ -119,10 +132,12 @@ impl Progress {
             Task::MeasureBacklog => {
                 let backlog = store.read_backlog().await?;
                 metrics::DUE.set(backlog.due);
+                metrics::CIRCUITS_OPEN.set(backlog.circuits_open);
                 metrics::DUE_OLDEST
                     .set_seconds(backlog.oldest.map(|it| it.age).unwrap_or_default());
                 return Ok(false);
             }
+            Task::DisableFailing => return disable_failing(store).await,
             Task::RecountSlots => return self.recount(store).await,
             Task::PrepareHistory => return store.prepare_history().await.map(|()| false),
             Task::ClearHistory => {
@@ -163,4 +178,12 @@ impl Progress {
         }
         cleared.more
     }
+}
+
+async fn disable_failing(store: &dyn Store) -> Result<bool, StoreError> {
+    let disabled = store.disable_failing(ENDPOINTS_MAX).await?;
+    for endpoint in &disabled {
+        tracing::warn!(endpoint.key = %endpoint, "an endpoint that failed for five days is disabled");
+    }
+    Ok(disabled.len() >= ENDPOINTS_MAX as usize)
 }

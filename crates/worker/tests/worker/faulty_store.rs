@@ -22,6 +22,7 @@ use store::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
 use store::hold::{Hold, Holds, WaitingEndpoint};
+use store::life::{Life, Lives};
 use store::maintenance::{Candidacy, Cleared, Maintenance, Recount};
 use store::rate_limit::{Reservation, Reserved};
 use store::receipt::Receipt;
@@ -388,6 +389,10 @@ impl Maintenance for FaultyStore {
         self.store.fail_held(limit).await
     }
 
+    async fn disable_failing(&self, limit: u32) -> Answer<Vec<EndpointKey>> {
+        self.store.disable_failing(limit).await
+    }
+
     async fn expire_failed(&self, limit: u32) -> Answer<u64> {
         self.store.expire_failed(limit).await
     }
@@ -402,6 +407,13 @@ impl Maintenance for FaultyStore {
 
     async fn clear_history(&self, limit: u32) -> Answer<Cleared> {
         self.store.clear_history(limit).await
+    }
+}
+
+#[async_trait]
+impl Lives for FaultyStore {
+    async fn read_lives(&self, endpoints: &[EndpointKey]) -> Answer<Vec<Life>> {
+        self.store.read_lives(endpoints).await
     }
 }
 

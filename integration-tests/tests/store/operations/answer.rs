@@ -59,6 +59,10 @@ impl Model {
                 self.age(*id, *age, *by);
                 Answer::Aged
             }
+            Step::AgeLife(key, age) => {
+                self.age_life(*key, *age);
+                Answer::Aged
+            }
             Step::ExpireKey(scoped) => {
                 self.expire_key(scoped);
                 Answer::Aged
@@ -69,9 +73,7 @@ impl Model {
             Step::Resend(new) => Answer::Accepted(vec![self.resend(new)]),
             Step::Patch(key, change) => Answer::Changed(self.patch(*key, change)),
             Step::Pause(key) => Answer::Changed(self.change(*key, |it| it.paused = true)),
-            Step::Enable(key) => {
-                Answer::Changed(self.change(*key, |it| (it.disabled, it.paused) = (None, false)))
-            }
+            Step::Enable(key) => Answer::Changed(self.enable(*key)),
             Step::Disable(key, version) => Answer::Disabled(self.disable(*key, *version)),
             Step::Delete(key) => Answer::Deleted(self.delete(*key)),
             Step::Maintain(upkeep) => Answer::Maintained(self.maintain(*upkeep)),
@@ -107,6 +109,10 @@ impl Subject<'_> {
             Step::GiveBack(claims) => Answer::GivenBack(sorted(store.give_back(claims).await?)),
             Step::Age(id, age, by) => {
                 self.rows.age(*id, *age, *by).await?;
+                Answer::Aged
+            }
+            Step::AgeLife(key, age) => {
+                self.rows.age_life(*key, *age).await?;
                 Answer::Aged
             }
             Step::ExpireKey((endpoint, key)) => {
@@ -241,6 +247,7 @@ async fn maintain(store: &dyn Store, upkeep: Upkeep) -> anyhow::Result<u64> {
             let recount = store.recount_slots(None, ALL).await?;
             recount.mended + recount.made
         }
+        Upkeep::DisableFailing => u64::try_from(store.disable_failing(ALL).await?.len())?,
     })
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod claim;
 pub(crate) mod endpoints;
+mod life;
 pub(crate) mod submissions;
 mod upkeep;
 
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::delivery::{CancelReason, Delivery, DeliveryState, FailureReason, StateName};
-use domain::endpoint::{DisabledCause, EndpointSettings};
+use domain::endpoint::circuit::Circuit;
+use domain::endpoint::{DisabledCause, EndpointSettings, Failing};
 use domain::id::{ClaimToken, DeliveryId, EndpointKey, SubmissionId};
 use domain::submission::Fingerprint;
 use store::delivery::{Cancellation, HeldClaim, Recording, Replay, Report};
@@ -34,6 +36,9 @@ pub(crate) struct ModelEndpoint {
     pub(crate) paused: bool,
     pub(crate) deleted: bool,
     pub(crate) version: i64,
+    pub(crate) counts_from: i64,
+    pub(crate) failing: Option<Failing>,
+    pub(crate) circuit: Circuit,
 }
 
 #[derive(Debug, Clone)]
@@ -137,6 +142,9 @@ impl Model {
             paused: false,
             deleted: false,
             version: 1,
+            counts_from: 0,
+            failing: None,
+            circuit: Circuit::default(),
         };
         Self {
             now,
@@ -158,7 +166,10 @@ impl Model {
     }
 
     pub(crate) fn record(&mut self, reports: &[Report]) -> Vec<Recording> {
-        reports.iter().map(|report| self.record_one(report)).collect()
+        let recordings: Vec<Recording> =
+            reports.iter().map(|report| self.record_one(report)).collect();
+        self.count(reports, &recordings);
+        recordings
     }
 
     fn record_one(&mut self, report: &Report) -> Recording {
@@ -186,6 +197,9 @@ impl Model {
             if delivery.give_back(claim.token, it.due_at).is_ok() {
                 it.write(delivery);
                 given_back.push(claim.delivery);
+                if let Some(endpoint) = self.endpoints.get_mut(&it.endpoint) {
+                    endpoint.circuit.give_back(claim.token, self.now);
+                }
             }
         }
         given_back

@@ -30,6 +30,10 @@ pub(crate) enum Operation {
     EndLease(Place),
     MakeDue(Place),
     AgeLapses(Place),
+    AgeLife {
+        endpoint: Place,
+        age: AgeLife,
+    },
     ExpireKey(Place),
     Replay(Place),
     Cancel(Place),
@@ -53,6 +57,18 @@ pub(crate) enum Operation {
     Maintain(Upkeep),
 }
 
+/// What of an endpoint's life is made older, or nearly so far: five days are too long to be drawn, and ten
+/// failures in a row too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgeLife {
+    /// Its run of failures is some days older.
+    Failing,
+    /// One more failure opens its circuit.
+    NearlyOpen,
+    /// The time of its open circuit is over.
+    Opening,
+}
+
 pub(crate) type Place = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +90,7 @@ pub(crate) enum Change {
     ShortSchedule,
     LongSchedule,
     Enabled(bool),
+    CircuitBreaker(bool),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +101,7 @@ pub(crate) enum Upkeep {
     ExpireFailed,
     ExpireKeys,
     RecountSlots,
+    DisableFailing,
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -135,6 +153,7 @@ fn change() -> impl Strategy<Value = Change> {
         Just(Change::ShortSchedule),
         Just(Change::LongSchedule),
         any::<bool>().prop_map(Change::Enabled),
+        any::<bool>().prop_map(Change::CircuitBreaker),
     ]
 }
 
@@ -146,7 +165,12 @@ fn upkeep() -> impl Strategy<Value = Upkeep> {
         Just(Upkeep::ExpireFailed),
         Just(Upkeep::ExpireKeys),
         Just(Upkeep::RecountSlots),
+        Just(Upkeep::DisableFailing),
     ]
+}
+
+fn age_life() -> impl Strategy<Value = AgeLife> {
+    prop_oneof![Just(AgeLife::Failing), Just(AgeLife::NearlyOpen), Just(AgeLife::Opening)]
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -161,6 +185,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         14 => place().prop_map(Operation::EndLease),
         9 => place().prop_map(Operation::MakeDue),
         4 => place().prop_map(Operation::AgeLapses),
+        8 => (endpoint(), age_life())
+            .prop_map(|(endpoint, age)| Operation::AgeLife { endpoint, age }),
         2 => place().prop_map(Operation::ExpireKey),
         5 => place().prop_map(Operation::Replay),
         4 => place().prop_map(Operation::Cancel),

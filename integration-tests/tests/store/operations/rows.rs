@@ -5,6 +5,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use domain::delivery::DeliveryState;
+use domain::endpoint::circuit::{Circuit, Counts};
 use domain::id::{DeliveryId, EndpointKey};
 use serde::Deserialize;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -12,6 +13,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection, SqliteConnection};
 use uuid::Uuid;
 
 use super::model::{Age, Model, reason_of};
+use super::operation::AgeLife;
 use crate::fixture::Fixture;
 
 /// How far a due time may lie from the model's, in seconds. All waits here are of an hour and more.
@@ -61,6 +63,16 @@ struct SeenSchedule {
     enabled: i16,
     deleted: i16,
     paused: i16,
+    counts_from: i64,
+    failing: i16,
+    failures_in_a_row: u32,
+    window_succeeded: u32,
+    window_failed: u32,
+    circuit_times: u32,
+    circuit_cause: Option<i16>,
+    /// Whether it lets nothing through.
+    circuit_open: i16,
+    probe: Option<Uuid>,
 }
 
 const POSTGRES: &str = "
@@ -86,7 +98,14 @@ const POSTGRES: &str = "
         'schedules', (select coalesce(json_object_agg(endpoint, json_build_object(
                 'in_flight', in_flight, 'cap', cap, 'enabled', enabled::int,
                 'deleted', deleted::int,
-                'paused', coalesce(paused_until > statement_timestamp(), false)::int)), '{}')
+                'paused', coalesce(paused_until > statement_timestamp(), false)::int,
+                'counts_from', counts_from, 'failing', (failing_since is not null)::int,
+                'failures_in_a_row', failures_in_a_row,
+                'window_succeeded', case when window_since is null then 0 else window_succeeded end,
+                'window_failed', case when window_since is null then 0 else window_failed end,
+                'circuit_times', circuit_times, 'circuit_cause', circuit_cause,
+                'circuit_open', coalesce(circuit_until > statement_timestamp(), false)::int,
+                'probe', circuit_probe)), '{}')
             from fencepost.endpoint_schedule),
         'keys', (select coalesce(json_object_agg(scope || ' ' || key, submission), '{}')
             from fencepost.idempotency_keys)
@@ -115,7 +134,14 @@ const SQLITE: &str = "
             from attempts),
         'schedules', (select json_group_object(lower(hex(endpoint)), json_object(
                 'in_flight', in_flight, 'cap', cap, 'enabled', enabled, 'deleted', deleted,
-                'paused', coalesce(paused_until > unixepoch('subsec') * 1000000, 0)))
+                'paused', coalesce(paused_until > unixepoch('subsec') * 1000000, 0),
+                'counts_from', counts_from, 'failing', failing_since is not null,
+                'failures_in_a_row', failures_in_a_row,
+                'window_succeeded', iif(window_since is null, 0, window_succeeded),
+                'window_failed', iif(window_since is null, 0, window_failed),
+                'circuit_times', circuit_times, 'circuit_cause', circuit_cause,
+                'circuit_open', coalesce(circuit_until > unixepoch('subsec') * 1000000, 0),
+                'probe', nullif(lower(hex(circuit_probe)), '')))
             from endpoint_schedule),
         'keys', (select json_group_object(
                 lower(hex(scope)) || ' ' || key, lower(hex(submission)))
@@ -178,6 +204,39 @@ impl Rows {
             Self::Sqlite(connection) => {
                 let set = set.replace("{by}", "?2 * 1000000");
                 let text = format!("update deliveries set {set} where id = ?1");
+                let query = sqlx::query(AssertSqlSafe(text)).bind(id).bind(seconds);
+                query.execute(connection).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn age_life(&mut self, key: EndpointKey, age: AgeLife) -> anyhow::Result<()> {
+        let (set, by) = match age {
+            AgeLife::Failing => (
+                "failing_since = failing_since - {by}, failed_at = failed_at - {by} / 5",
+                AgeLife::FAILING,
+            ),
+            AgeLife::NearlyOpen => (
+                "failures_in_a_row =
+                    case when circuit_times = 0 then 9 else failures_in_a_row end + 0 * {n}",
+                Duration::ZERO,
+            ),
+            AgeLife::Opening => ("circuit_until = circuit_until - {by}", AgeLife::OPENING),
+        };
+        let (id, seconds) = (key.as_uuid(), i64::try_from(by.as_secs())?);
+        match self {
+            Self::Postgres(connection) => {
+                let set = set.replace("{by}", "$2::bigint::float8 * interval '1 second'");
+                let set = set.replace("{n}", "$2::bigint::int");
+                let text =
+                    format!("update fencepost.endpoint_schedule set {set} where endpoint = $1");
+                let query = sqlx::query(AssertSqlSafe(text)).bind(id).bind(seconds);
+                query.execute(connection).await?;
+            }
+            Self::Sqlite(connection) => {
+                let set = set.replace("{by}", "?2 * 1000000").replace("{n}", "?2");
+                let text = format!("update endpoint_schedule set {set} where endpoint = ?1");
                 let query = sqlx::query(AssertSqlSafe(text)).bind(id).bind(seconds);
                 query.execute(connection).await?;
             }
@@ -249,12 +308,25 @@ impl Snapshot {
             }
         }
         let schedules = model.endpoints.iter().map(|(key, it)| {
+            let (counts, opening) = match it.circuit {
+                Circuit::Closed(counts) => (counts, None),
+                Circuit::Open(opening) => (Counts::default(), Some(opening)),
+            };
             let seen = SeenSchedule {
                 in_flight: model.in_flight(*key),
                 cap: it.settings.in_flight_max().into(),
                 enabled: it.disabled.is_none().into(),
                 deleted: it.deleted.into(),
                 paused: it.paused.into(),
+                counts_from: it.counts_from,
+                failing: it.failing.is_some().into(),
+                failures_in_a_row: counts.in_a_row,
+                window_succeeded: counts.succeeded,
+                window_failed: counts.failed,
+                circuit_times: opening.map_or(0, |it| it.times),
+                circuit_cause: opening.map(|it| store::codes::of_open_cause(it.cause)),
+                circuit_open: (it.circuit.admits(model.now) == 0).into(),
+                probe: opening.and_then(|it| it.probe).map(domain::id::ClaimToken::as_uuid),
             };
             (key.as_uuid(), seen)
         });

@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::model::{Age, Model, ModelDelivery};
-use super::operation::{Answered, Change, Endpoints, Operation, Place, Upkeep};
+use super::operation::{AgeLife, Answered, Change, Endpoints, Operation, Place, Upkeep};
 use crate::fixture;
 
 #[derive(Debug, Clone)]
@@ -26,6 +26,7 @@ pub(crate) enum Step {
     Record(Vec<Report>),
     GiveBack(Vec<HeldClaim>),
     Age(DeliveryId, Age, Duration),
+    AgeLife(EndpointKey, AgeLife),
     ExpireKey((EndpointKey, String)),
     Replay(DeliveryId),
     Cancel(DeliveryId),
@@ -53,6 +54,8 @@ pub(crate) struct Claim {
 pub(crate) struct Handed {
     pub(crate) claim: HeldClaim,
     pub(crate) cycle_attempts: u32,
+    /// Of the endpoint, when it was read for the request.
+    pub(crate) version: i64,
 }
 
 /// What a case has come to.
@@ -111,6 +114,9 @@ impl Case {
                 !it.is_settled() && !it.delivery.state.holds_slot() && !it.is_due(now)
             }),
             Operation::AgeLapses(place) => self.age(*place, Age::Lapses, |it| it.lapses > 0),
+            Operation::AgeLife { endpoint: place, age } => {
+                endpoint(*place).map(|key| Step::AgeLife(key, *age))
+            }
             Operation::ExpireKey(place) => {
                 let keys: Vec<_> = self.model.keys.keys().cloned().collect();
                 at(&keys, *place).map(Step::ExpireKey)
@@ -228,6 +234,7 @@ impl Case {
             Answered::TimedOut => Outcome::Unanswered(Failure::TimedOut),
         };
         let mut report = fixture::report(handed.claim, fixture::failure());
+        report.version = handed.version;
         if let Some(endpoint) = self.model.endpoints.get(&handed.claim.endpoint) {
             let policy = RetryPolicy::from(&endpoint.settings);
             report.verdict = decide(handed.cycle_attempts, &outcome, policy, 0.5).verdict;
@@ -285,6 +292,7 @@ fn patch(change: Change) -> anyhow::Result<EndpointChange> {
         Change::ShortSchedule => settings.retry_schedule = Some(hours(&[3])?),
         Change::LongSchedule => settings.retry_schedule = Some(hours(&[1, 2, 5])?),
         Change::Enabled(is) => enabled = Some(is),
+        Change::CircuitBreaker(is) => settings.circuit_breaker = Some(is),
     }
     Ok(EndpointChange { settings, enabled, ..EndpointChange::default() })
 }
@@ -319,6 +327,7 @@ impl fmt::Display for Step {
                 claims.iter().try_for_each(|it| write!(f, " {} of {}", it.token, it.delivery))
             }
             Self::Age(id, age, by) => write!(f, "age {id}: {age:?} by {} min", by.as_secs() / 60),
+            Self::AgeLife(key, age) => write!(f, "age {key}: {age:?}"),
             Self::ExpireKey((endpoint, key)) => write!(f, "end the time of {key} of {endpoint}"),
             Self::Replay(id) => write!(f, "replay {id}"),
             Self::Cancel(id) => write!(f, "cancel {id}"),
@@ -330,7 +339,8 @@ impl fmt::Display for Step {
             Self::Patch(key, it) => {
                 let settings = &it.settings;
                 write!(f, "patch {key}: enabled {:?}, ", it.enabled)?;
-                write!(f, "{:?}, {:?}", settings.in_flight_max, settings.retry_schedule)
+                write!(f, "{:?}, {:?}, ", settings.in_flight_max, settings.retry_schedule)?;
+                write!(f, "circuit breaker {:?}", settings.circuit_breaker)
             }
             Self::Pause(key) => write!(f, "pause {key}"),
             Self::Enable(key) => write!(f, "enable {key}"),

@@ -34,3 +34,18 @@ async fn a_batch_of_upkeep_reads_its_batch_and_not_what_is_behind_it() -> anyhow
     }
     Ok(())
 }
+
+/// Each schedule row once to find those that failed for too long, and what is disabled a few times.
+#[tokio::test]
+async fn what_failed_for_too_long_is_found_by_a_look_at_each_endpoint() -> anyhow::Result<()> {
+    let mut large = Large::open().await?;
+    let failing = "update fencepost.endpoint_schedule
+        set failing_since = now() - interval '6 days', failed_at = now()";
+    let values = [BATCH.to_string(), "432000".to_owned(), "345600".to_owned(), "3".to_owned()];
+    let name = "postgres::maintenance::disable_failing";
+    let plan = large.explain_after(failing, name, &values).await?;
+    plan.assert_reads_at_most(6 * BATCH + ENDPOINTS);
+    let disabled = plan.nodes().iter().any(|node| node.number("Actual Rows") >= f64::from(BATCH));
+    assert!(disabled, "it took no full batch: {plan}");
+    Ok(())
+}

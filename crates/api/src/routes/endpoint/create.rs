@@ -9,6 +9,7 @@ use domain::id::{ApplicationKey, PublicId};
 use domain::signing::SigningSecret;
 use serde::Serialize;
 use store::endpoint::{EndpointCreation, NewEndpoint};
+use store::life::Life;
 use store::secret::{generate_ed25519, generate_secret};
 use utoipa::ToSchema;
 
@@ -71,7 +72,8 @@ pub(super) async fn create(
             let location = caller.location(&format!("/v1/endpoints/{}", created.id));
             let secret = endpoint.secret.reveal();
             let public_key = endpoint.ed25519.public_key().to_string();
-            let body = CreatedEndpoint { endpoint: created.into(), public_key, secret };
+            let endpoint = EndpointBody::new(created, Life::default());
+            let body = CreatedEndpoint { endpoint, public_key, secret };
             Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(body))
         }
     }

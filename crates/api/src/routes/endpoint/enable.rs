@@ -1,4 +1,5 @@
-//! `POST /v1/endpoints/{endpoint_id}/enable`: ends a pause, and takes away what disabled the endpoint.
+//! `POST /v1/endpoints/{endpoint_id}/enable`: ends a pause, takes away what disabled the endpoint, and
+//! forgets its failures: an open circuit is closed.
 
 use actix_web::web::{Data, Json, Path, Payload};
 use actix_web::{HttpRequest, Responder};
@@ -14,6 +15,7 @@ use crate::problem::{Code, Problem};
 
 pub(super) fn doc() -> Doc {
     Doc::of("enable_endpoint", "Ends a pause, and takes away what disabled the endpoint")
+        .about("Its failures so far do not count any more, and an open circuit is closed.")
         .may_take::<NoFields>()
         .answers::<EndpointBody>(200, "The endpoint")
 }
@@ -30,5 +32,5 @@ pub(super) async fn enable(
     let missing = || Problem::new(Code::EndpointNotFound);
     let id = PublicId::parse(&endpoint_id).map_err(|_| missing())?;
     let enabled = state.store.enable_endpoint(caller.application, &id).await?;
-    Ok(Json(EndpointBody::from(enabled.ok_or_else(missing)?)))
+    Ok(Json(EndpointBody::read(&state, enabled.ok_or_else(missing)?).await?))
 }

@@ -59,6 +59,7 @@ impl EndpointFields {
                 public_ingest: fields.value("public_ingest", yes_or_no),
                 only_networks: fields.nullable("only_networks", only_networks),
                 ca_certificates: fields.nullable("ca_certificates", ca_certificates),
+                circuit_breaker: fields.value("circuit_breaker", yes_or_no),
             },
         }
     }
@@ -100,6 +101,7 @@ pub(super) fn describe(object: ObjectBuilder) -> ObjectBuilder {
         .property("public_ingest", schema::boolean())
         .property("only_networks", described_networks())
         .property("ca_certificates", described_certificates())
+        .property("circuit_breaker", schema::boolean())
 }
 
 fn no_value() -> ObjectBuilder {

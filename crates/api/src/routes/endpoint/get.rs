@@ -34,5 +34,6 @@ pub(super) async fn get(
     let endpoint = find(&state, caller.application, &endpoint_id).await?;
     let public_key = state.store.read_public_key(endpoint.key).await?;
     let public_key = public_key.map(|key| key.to_string());
-    Ok(Json(ReadEndpoint { endpoint: endpoint.into(), public_key }))
+    let endpoint = EndpointBody::read(&state, endpoint).await?;
+    Ok(Json(ReadEndpoint { endpoint, public_key }))
 }

@@ -2,6 +2,7 @@
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, Responder};
+use domain::id::EndpointKey;
 
 use super::{EndpointBody, State};
 use crate::auth::Caller;
@@ -26,5 +27,9 @@ pub(super) async fn list(
     let binding = Binding::of("endpoints", caller.application, &[]);
     let page = paging.page(binding)?;
     let endpoints = state.store.list_endpoints(caller.application, page).await?;
-    Ok(Json(paging.list(binding, endpoints, |row| row.key.as_uuid(), EndpointBody::from)))
+    let keys: Vec<EndpointKey> = endpoints.iter().map(|endpoint| endpoint.key).collect();
+    let lives = state.store.read_lives(&keys).await?;
+    let rows = endpoints.into_iter().zip(lives).collect();
+    let render = |(endpoint, life)| EndpointBody::new(endpoint, life);
+    Ok(Json(paging.list(binding, rows, |(row, _)| row.key.as_uuid(), render)))
 }

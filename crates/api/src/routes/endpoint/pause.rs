@@ -53,7 +53,7 @@ pub(super) async fn pause(
     let body = body::read_optional_json(&request, payload, state.management_limit()).await?;
     let pause = body.map_or(Ok(Pause::ForGood), |body| parse(&body))?;
     let paused = state.store.pause_endpoint(caller.application, &id, pause).await?;
-    Ok(Json(EndpointBody::from(paused.ok_or_else(missing)?)))
+    Ok(Json(EndpointBody::read(&state, paused.ok_or_else(missing)?).await?))
 }
 
 fn parse(body: &[u8]) -> Result<Pause, Problem> {

@@ -26,6 +26,9 @@ use crate::problem::{Code, Problem};
 const READ_ONLY: &[(&str, &str)] = &[
     ("id", "never changes"),
     ("disabled_cause", "is set by `enabled`"),
+    ("disabled_at", "is set by `enabled`"),
+    ("circuit", "is what its results have come to; `enable` closes it"),
+    ("failing", "is what its results have come to"),
     ("paused_until", "is set by `pause` and `enable`"),
     ("version", "rises with every change"),
     ("created_at", "never changes"),
@@ -73,7 +76,8 @@ pub(super) async fn update(
         EndpointUpdate::Updated { endpoint, minted } => {
             tracing::Span::current().record("endpoint.id", endpoint.id.as_str());
             let secret = change.url.filter(|_| minted).map(|new| new.secret.reveal());
-            Ok(Json(UpdatedEndpoint { endpoint: endpoint.into(), secret }))
+            let endpoint = EndpointBody::read(&state, endpoint).await?;
+            Ok(Json(UpdatedEndpoint { endpoint, secret }))
         }
         EndpointUpdate::Invalid(error) => Err(out_of_range(error)),
         EndpointUpdate::Missing => Err(missing()),

@@ -30,6 +30,7 @@ pub(in crate::postgres) struct SettingsColumns {
     pub public_ingest: bool,
     pub only_networks: Option<Vec<String>>,
     pub ca_certificates: Option<String>,
+    pub circuit_breaker: bool,
 }
 
 impl From<&EndpointSettings> for SettingsColumns {
@@ -58,6 +59,7 @@ impl From<&EndpointSettings> for SettingsColumns {
             public_ingest: settings.public_ingest(),
             only_networks: settings.only_networks().map(OnlyNetworks::to_texts),
             ca_certificates: settings.ca_certificates().map(|it| it.as_pem().to_owned()),
+            circuit_breaker: settings.circuit_breaker(),
         }
     }
 }
@@ -108,6 +110,7 @@ impl SettingsColumns {
                 .map(|pem| CaCertificates::parse(&pem))
                 .transpose()
                 .map_err(|_| bad("ca_certificates"))?,
+            circuit_breaker: self.circuit_breaker,
         })
         .map_err(|error| bad(error.field))
     }
@@ -145,6 +148,7 @@ pub(in crate::postgres) struct EndpointRow {
     pub public_ingest: bool,
     pub only_networks: Option<Vec<String>>,
     pub ca_certificates: Option<String>,
+    pub circuit_breaker: bool,
     pub created_at: OffsetDateTime,
     pub updated_at: OffsetDateTime,
 }
@@ -166,6 +170,7 @@ impl EndpointRow {
             public_ingest: self.public_ingest,
             only_networks: self.only_networks,
             ca_certificates: self.ca_certificates,
+            circuit_breaker: self.circuit_breaker,
         };
         let cause = |code| {
             codes::disabled_cause(code)

@@ -8,6 +8,8 @@
 //!   to be sent is counted there, reclaimed deliveries included. The window begins at a multiple of its
 //!   length since 1970 on the clock of the database. What is parked or abandoned is not sent and costs
 //!   nothing of it.
+//! * An open circuit closes the endpoint until its time is over. Then it leaves room for one delivery to be
+//!   sent, the probe, and the claim that takes it keeps the circuit open for as long as its lease.
 //! * Both scans run between a mark on the schedule row and now, so that dead index entries in front
 //!   of the mark cost nothing. The marks follow with a grace, for what commits late; a sweep ignores
 //!   them. A claim that waited while deliveries were given back cannot see those, being older, and
@@ -78,12 +80,13 @@ async fn claim(
         r#"-- postgres::delivery::claim_due
         WITH e AS MATERIALIZED (
             SELECT s.endpoint, s.lease_ms, s.cap - s.in_flight AS free,
-                CASE WHEN s.rate_limit IS NULL THEN 2147483647
+                LEAST(CASE WHEN s.rate_limit IS NULL THEN 2147483647
                     WHEN s.rate_window_start >= date_bin(
                         s.rate_window_ms * interval '1 millisecond', statement_timestamp(),
                         '1970-01-01T00:00:00Z')
                         THEN GREATEST(s.rate_limit - s.rate_window_used, 0)
-                    ELSE s.rate_limit END AS budget,
+                    ELSE s.rate_limit END,
+                    CASE WHEN s.circuit_until IS NOT NULL THEN 1 END) AS budget,
                 s.given_back = (
                     SELECT p.given_back FROM fencepost.endpoint_schedule p
                     WHERE p.endpoint = s.endpoint
@@ -100,6 +103,7 @@ async fn claim(
             WHERE s.endpoint = ANY($1::uuid[]) AND s.enabled AND NOT s.deleted
                 AND NOT s.held
                 AND (s.paused_until IS NULL OR s.paused_until <= statement_timestamp())
+                AND (s.circuit_until IS NULL OR s.circuit_until <= statement_timestamp())
             ORDER BY s.endpoint
             FOR NO KEY UPDATE
         ), lapsed AS MATERIALIZED (
@@ -196,6 +200,11 @@ async fn claim(
                         AND (SELECT count(*) FROM lapsed) < $3::int
                     THEN GREATEST(y.lease_mark, statement_timestamp() - $6::float8 * interval '1 second')
                     ELSE y.lease_mark END,
+                circuit_until = CASE WHEN s.circuit_until IS NOT NULL AND y.sent > 0
+                    THEN statement_timestamp() + interval '1 millisecond' * s.lease_ms
+                    ELSE s.circuit_until END,
+                circuit_probe = CASE WHEN s.circuit_until IS NOT NULL AND y.sent > 0
+                    THEN $5::uuid ELSE s.circuit_probe END,
                 rate_window_used = CASE
                     WHEN s.rate_limit IS NULL THEN s.rate_window_used
                     WHEN s.rate_window_start >= date_bin(

@@ -21,6 +21,7 @@ pub(in crate::postgres) async fn find_due_endpoints(
         WHERE ($1::uuid IS NULL OR s.endpoint > $1)
             AND s.enabled AND NOT s.deleted AND NOT s.held
             AND (s.paused_until IS NULL OR s.paused_until <= statement_timestamp())
+            AND (s.circuit_until IS NULL OR s.circuit_until <= statement_timestamp())
             AND (s.rate_limit IS NULL OR s.rate_window_used < s.rate_limit
                 OR s.rate_window_start < date_bin(
                     s.rate_window_ms * interval '1 millisecond', statement_timestamp(),

@@ -2,7 +2,8 @@
 //!
 //! `low_water` is lowered to that time, or the row would be invisible until the sweep. A cancellation
 //! that was asked for meanwhile takes effect: nobody would claim the row again. A claim that is named
-//! twice in one call is given back once, and frees one slot.
+//! twice in one call is given back once, and frees one slot. Where it was the probe of an open circuit,
+//! another can be made at once.
 
 use domain::id::DeliveryId;
 use uuid::Uuid;
@@ -24,7 +25,7 @@ pub(in crate::postgres) async fn give_back(
         sqlx::query_scalar!(
             r#"-- postgres::delivery::give_back
             WITH l AS MATERIALIZED (
-                SELECT d.endpoint, d.id, d.submission, d.due_at, d.attempts, d.cycle_attempts,
+                SELECT d.endpoint, d.id, d.submission, d.claim_token, d.due_at, d.attempts, d.cycle_attempts,
                     d.payload_bytes, d.state, d.claimed_by,
                     d.state = 2 AND d.cancel_requested_at IS NOT NULL AS called_off
                 FROM (
@@ -36,7 +37,7 @@ pub(in crate::postgres) async fn give_back(
                 ORDER BY d.id
                 FOR NO KEY UPDATE OF d
             ), sl AS MATERIALIZED (
-                SELECT s.endpoint
+                SELECT s.endpoint, s.circuit_probe
                 FROM fencepost.endpoint_schedule s
                 WHERE s.endpoint IN (SELECT endpoint FROM l)
                 ORDER BY s.endpoint
@@ -60,11 +61,17 @@ pub(in crate::postgres) async fn give_back(
             ), slots AS (
                 UPDATE fencepost.endpoint_schedule s
                 SET in_flight = s.in_flight - y.freed, low_water = LEAST(s.low_water, y.due_at),
-                    given_back = s.given_back + 1
+                    given_back = s.given_back + 1,
+                    circuit_until = CASE WHEN y.is_probe
+                        THEN LEAST(s.circuit_until, statement_timestamp())
+                        ELSE s.circuit_until END,
+                    circuit_probe = CASE WHEN NOT y.is_probe THEN s.circuit_probe END
                 FROM (
-                    SELECT endpoint, count(*) FILTER (WHERE state = 2)::int AS freed,
-                        min(due_at) AS due_at
-                    FROM l WHERE state IN (1, 2) GROUP BY endpoint
+                    SELECT l.endpoint, count(*) FILTER (WHERE l.state = 2)::int AS freed,
+                        min(l.due_at) AS due_at,
+                        coalesce(bool_or(l.claim_token = sl.circuit_probe), false) AS is_probe
+                    FROM l JOIN sl ON sl.endpoint = l.endpoint
+                    WHERE l.state IN (1, 2) GROUP BY l.endpoint
                 ) y
                 WHERE s.endpoint = y.endpoint
             )

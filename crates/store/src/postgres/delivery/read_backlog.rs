@@ -35,10 +35,13 @@ pub(in crate::postgres) async fn read_backlog(
             ) q
             WHERE s.enabled AND NOT s.deleted
                 AND (s.paused_until IS NULL OR s.paused_until <= statement_timestamp())
+                AND s.circuit_until IS NULL
                 AND q.due > 0
         )
         SELECT t.due AS "due!", t.more AS "more!", o.endpoint AS "endpoint?", o.at_cap AS "at_cap?",
-            extract(epoch FROM statement_timestamp() - o.oldest)::float8 AS "age?"
+            extract(epoch FROM statement_timestamp() - o.oldest)::float8 AS "age?",
+            (SELECT count(*) FROM fencepost.endpoint_schedule c
+                WHERE c.circuit_until IS NOT NULL AND c.enabled AND NOT c.deleted) AS "circuits_open!"
         FROM (
             SELECT coalesce(sum(due), 0)::bigint AS due, coalesce(bool_or(due >= $1), false) AS more
             FROM e
@@ -59,5 +62,6 @@ pub(in crate::postgres) async fn read_backlog(
         }),
         _ => None,
     };
-    Ok(Backlog { due: row.due.unsigned_abs(), more: row.more, oldest })
+    let circuits_open = row.circuits_open.unsigned_abs();
+    Ok(Backlog { due: row.due.unsigned_abs(), more: row.more, oldest, circuits_open })
 }

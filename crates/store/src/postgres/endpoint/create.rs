@@ -29,26 +29,26 @@ pub(in crate::postgres) async fn create(
                 key, application, id, url, name, event_types, headers_sealed, headers_sealing_key,
                 deadline_ms, connect_deadline_ms, retry_schedule_ms, overload_floor_ms,
                 final_statuses, in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate,
-                ingest_rate_ms, signing, public_ingest, only_networks, ca_certificates
+                ingest_rate_ms, signing, public_ingest, circuit_breaker, only_networks, ca_certificates
             )
             VALUES (
                 $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                $19, $20, $27, $28
+                $19, $20, $29, $27, $28
             )
             ON CONFLICT (application, id) DO NOTHING
             RETURNING key, application, id, url, name, event_types, headers_sealed,
                 headers_sealing_key, disabled_cause, version, deadline_ms,
                 connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                 in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                signing, public_ingest, only_networks, ca_certificates, created_at,
+                signing, public_ingest, circuit_breaker, only_networks, ca_certificates, created_at,
                 updated_at
         ), h AS MATERIALIZED (
             SELECT held FROM fencepost.holds FOR SHARE
         ), s AS (
             INSERT INTO fencepost.endpoint_schedule (
-                endpoint, cap, lease_ms, rate_limit, rate_window_ms, held
+                endpoint, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker, held
             )
-            SELECT key, $14, $21, $15, $16, (SELECT held FROM h) FROM e
+            SELECT key, $14, $21, $15, $16, $29, (SELECT held FROM h) FROM e
         ), x AS (
             INSERT INTO fencepost.endpoint_secrets (id, endpoint, kind, sealed, sealing_key)
             SELECT n.id, e.key, n.kind, n.sealed, $22
@@ -60,7 +60,7 @@ pub(in crate::postgres) async fn create(
             headers_sealing_key, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
             in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-            signing, public_ingest, only_networks, ca_certificates, created_at,
+            signing, public_ingest, circuit_breaker, only_networks, ca_certificates, created_at,
             updated_at,
             NULL::timestamptz AS paused_until
         FROM e",
@@ -92,6 +92,7 @@ pub(in crate::postgres) async fn create(
         v1a.sealed.bytes,
         settings.only_networks.as_deref(),
         settings.ca_certificates,
+        settings.circuit_breaker,
     )
     .fetch_optional(pool)
     .await

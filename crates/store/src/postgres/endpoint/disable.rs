@@ -22,7 +22,8 @@ pub(in crate::postgres) async fn disable(
             "-- postgres::endpoint::disable
             WITH e AS (
                 UPDATE fencepost.endpoints
-                SET disabled_cause = $3, version = version + 1, updated_at = statement_timestamp()
+                SET disabled_cause = $3, disabled_at = statement_timestamp(), version = version + 1,
+                    updated_at = statement_timestamp()
                 WHERE key = $1 AND version = $2 AND disabled_cause IS NULL AND deleted_at IS NULL
                 RETURNING key
             )

@@ -36,7 +36,7 @@ pub(in crate::postgres) async fn pause(
                     headers_sealing_key, disabled_cause, version, deadline_ms,
                     connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                     in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                    signing, public_ingest, only_networks, ca_certificates, created_at,
+                    signing, public_ingest, circuit_breaker, only_networks, ca_certificates, created_at,
                     updated_at
             ), s AS (
                 UPDATE fencepost.endpoint_schedule s SET paused_until = coalesce(
@@ -49,7 +49,7 @@ pub(in crate::postgres) async fn pause(
                 headers_sealing_key, disabled_cause, version, deadline_ms,
                 connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                 in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                signing, public_ingest, only_networks, ca_certificates, created_at,
+                signing, public_ingest, circuit_breaker, only_networks, ca_certificates, created_at,
                 updated_at,
                 (SELECT s.paused_until FROM s WHERE s.paused_until > statement_timestamp())
                     AS paused_until

@@ -24,7 +24,7 @@ pub(in crate::postgres) async fn read_targets(
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
             e.delivery_rate, e.delivery_rate_ms, e.ingest_rate, e.ingest_rate_ms, e.signing,
-            e.public_ingest, e.only_networks, e.ca_certificates, e.headers_sealed,
+            e.public_ingest, e.circuit_breaker, e.only_networks, e.ca_certificates, e.headers_sealed,
             e.headers_sealing_key,
             s.ids AS "secret_ids!", s.kinds AS "kinds!", s.sealed AS "sealed!",
             s.sealing_keys AS "sealing_keys!"
@@ -73,6 +73,7 @@ pub(in crate::postgres) async fn read_targets(
                 public_ingest: row.public_ingest,
                 only_networks: row.only_networks,
                 ca_certificates: row.ca_certificates,
+                circuit_breaker: row.circuit_breaker,
             };
             Ok(Target {
                 endpoint,

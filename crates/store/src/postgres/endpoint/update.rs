@@ -58,6 +58,7 @@ pub(in crate::postgres) async fn update(
 }
 
 /// Answers none if the endpoint is of another version by now.
+#[expect(clippy::too_many_lines, reason = "it is one statement")]
 async fn write(
     pool: &Pool,
     sealer: &Sealer,
@@ -87,23 +88,41 @@ async fn write(
                     url = $3, name = $4, event_types = $5,
                     headers_sealed = CASE WHEN $6 THEN $7 ELSE headers_sealed END,
                     headers_sealing_key = CASE WHEN $6 THEN $8 ELSE headers_sealing_key END,
-                    disabled_cause = $9, deadline_ms = $10, connect_deadline_ms = $11,
+                    disabled_cause = $9,
+                    disabled_at = CASE WHEN $9::smallint IS NULL THEN NULL
+                        WHEN disabled_cause IS NULL THEN statement_timestamp()
+                        ELSE disabled_at END,
+                    deadline_ms = $10, connect_deadline_ms = $11,
                     retry_schedule_ms = $12, overload_floor_ms = $13, final_statuses = $14,
                     in_flight_max = $15, delivery_rate = $16, delivery_rate_ms = $17,
                     ingest_rate = $18, ingest_rate_ms = $19, signing = $20, public_ingest = $21,
                     only_networks = $26, ca_certificates = $27,
+                    circuit_breaker = $29,
                     version = version + 1, updated_at = statement_timestamp()
                 WHERE key = $1 AND version = $2 AND deleted_at IS NULL
                 RETURNING key, application, id, url, name, event_types, headers_sealed,
                     headers_sealing_key, disabled_cause, version, deadline_ms,
                     connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                     in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                    signing, public_ingest, only_networks, ca_certificates, created_at,
+                    signing, public_ingest, circuit_breaker, only_networks, ca_certificates, created_at,
                     updated_at
             ), s AS (
                 UPDATE fencepost.endpoint_schedule s SET
                     cap = e.in_flight_max, lease_ms = $22, enabled = e.disabled_cause IS NULL,
-                    rate_limit = e.delivery_rate, rate_window_ms = e.delivery_rate_ms
+                    rate_limit = e.delivery_rate, rate_window_ms = e.delivery_rate_ms,
+                    counts_from = CASE WHEN $28 THEN e.version ELSE s.counts_from END,
+                    failing_since = CASE WHEN NOT $28 THEN s.failing_since END,
+                    failed_at = CASE WHEN NOT $28 THEN s.failed_at END,
+                    circuit_breaker = e.circuit_breaker,
+                    failures_in_a_row = CASE WHEN $30 THEN 0 ELSE s.failures_in_a_row END,
+                    window_since = CASE WHEN NOT $30 THEN s.window_since END,
+                    window_succeeded = CASE WHEN $30 THEN 0 ELSE s.window_succeeded END,
+                    window_failed = CASE WHEN $30 THEN 0 ELSE s.window_failed END,
+                    circuit_times = CASE WHEN $30 THEN 0 ELSE s.circuit_times END,
+                    circuit_since = CASE WHEN NOT $30 THEN s.circuit_since END,
+                    circuit_until = CASE WHEN NOT $30 THEN s.circuit_until END,
+                    circuit_cause = CASE WHEN NOT $30 THEN s.circuit_cause END,
+                    circuit_probe = CASE WHEN NOT $30 THEN s.circuit_probe END
                 FROM e
                 WHERE s.endpoint = e.key
                 RETURNING s.paused_until
@@ -120,7 +139,7 @@ async fn write(
                 headers_sealing_key, disabled_cause, version, deadline_ms,
                 connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
                 in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-                signing, public_ingest, only_networks, ca_certificates, created_at,
+                signing, public_ingest, circuit_breaker, only_networks, ca_certificates, created_at,
                 updated_at,
                 (SELECT s.paused_until FROM s WHERE s.paused_until > statement_timestamp())
                     AS paused_until
@@ -152,6 +171,9 @@ async fn write(
             sealed.as_ref().map(|sealed| sealed.key_id.as_str()),
             settings.only_networks.as_deref(),
             settings.ca_certificates,
+            changed.begins_anew,
+            settings.circuit_breaker,
+            changed.begins_anew || !settings.circuit_breaker,
         )
         .fetch_optional(pool)
         .await

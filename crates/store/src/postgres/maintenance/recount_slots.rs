@@ -60,7 +60,8 @@ async fn make_missing(connection: &mut PgConnection, limit: u32) -> Result<u64, 
         "-- postgres::maintenance::recount_slots::make_missing
         WITH e AS MATERIALIZED (
             SELECT e.key, e.disabled_cause IS NULL AS enabled, e.deleted_at IS NOT NULL AS deleted,
-                e.in_flight_max, e.deadline_ms, e.delivery_rate, e.delivery_rate_ms
+                e.in_flight_max, e.deadline_ms, e.delivery_rate, e.delivery_rate_ms,
+                e.circuit_breaker
             FROM fencepost.endpoints e
             WHERE NOT EXISTS (
                 SELECT FROM fencepost.endpoint_schedule s WHERE s.endpoint = e.key
@@ -72,9 +73,10 @@ async fn make_missing(connection: &mut PgConnection, limit: u32) -> Result<u64, 
             SELECT held FROM fencepost.holds FOR SHARE
         )
         INSERT INTO fencepost.endpoint_schedule
-            (endpoint, enabled, deleted, cap, lease_ms, rate_limit, rate_window_ms, held)
+            (endpoint, enabled, deleted, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker,
+            held)
         SELECT key, enabled, deleted, in_flight_max, deadline_ms + $2, delivery_rate,
-            delivery_rate_ms, (SELECT held FROM h)
+            delivery_rate_ms, circuit_breaker, (SELECT held FROM h)
         FROM e
         ON CONFLICT (endpoint) DO NOTHING",
         i64::from(limit),

@@ -30,6 +30,7 @@ pub(in crate::sqlite) struct SettingsColumns {
     pub public_ingest: bool,
     pub only_networks: Option<String>,
     pub ca_certificates: Option<String>,
+    pub circuit_breaker: bool,
 }
 
 impl From<&EndpointSettings> for SettingsColumns {
@@ -52,6 +53,7 @@ impl From<&EndpointSettings> for SettingsColumns {
             public_ingest: settings.public_ingest(),
             only_networks: settings.only_networks().map(|it| json_of_texts(&it.to_texts())),
             ca_certificates: settings.ca_certificates().map(|it| it.as_pem().to_owned()),
+            circuit_breaker: settings.circuit_breaker(),
         }
     }
 }
@@ -93,6 +95,7 @@ impl SettingsColumns {
                 .map(|pem| CaCertificates::parse(&pem))
                 .transpose()
                 .map_err(|_| bad("ca_certificates"))?,
+            circuit_breaker: self.circuit_breaker,
         })
         .map_err(|error| bad(error.field))
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use domain::delivery::ClaimKind;
 use domain::delivery::retry::RetrySchedule;
+use domain::endpoint::circuit::Circuit;
 use domain::id::{ClaimToken, DeliveryId, EndpointKey, SubmissionId};
 use domain::rate_limit::RateLimit;
 use sqlx::FromRow;
@@ -19,6 +20,7 @@ use crate::StoreError;
 use crate::delivery::{ClaimBatch, ClaimRequest, ClaimedDelivery, LapsedDelivery, Standing};
 use crate::sqlite::codec::{self, UnixMicros, corrupt};
 use crate::sqlite::errors::Fault;
+use crate::sqlite::life::{CircuitColumns, change_circuit};
 use crate::sqlite::writer::{WriteTransaction, Writer};
 
 pub(in crate::sqlite) async fn claim_due(
@@ -98,11 +100,15 @@ impl Claim {
         let Some(schedule) = read_schedule(tx, endpoint).await? else {
             return Ok(Standing::Closed);
         };
+        let admitted = schedule.circuit.admits(tx.now());
+        if admitted == 0 {
+            return Ok(Standing::Closed);
+        }
         let claimed = u32::try_from(batch.claimed.len()).unwrap_or(u32::MAX);
         let asked = self.per_endpoint.min(self.total.saturating_sub(claimed));
         let mut tally = Tally::default();
 
-        let budget = schedule.budget(tx.now());
+        let budget = schedule.budget(tx.now()).min(admitted);
         let limit = if budget > 0 { asked.min(budget) } else { asked };
         let lapsed = read_lapsed(tx, endpoint, limit, budget > 0).await?;
         // All that were looked for lapsed: there may be more, even if none of them is to be sent.
@@ -120,6 +126,10 @@ impl Claim {
         let sent = tally.fresh + tally.reclaimed;
         if let Some(rate) = schedule.rate {
             count_in_window(tx, endpoint, rate, &schedule, sent).await?;
+        }
+        if sent > 0 {
+            let (token, lease, now) = (self.token, schedule.lease, tx.now());
+            change_circuit(tx, endpoint, |circuit| circuit.claim(token, lease, now)).await?;
         }
         Ok(if schedule.in_flight + tally.slots() >= schedule.cap {
             Standing::AtCap
@@ -189,6 +199,7 @@ struct Schedule {
     rate: Option<RateLimit>,
     window_start: Option<OffsetDateTime>,
     window_used: u32,
+    circuit: Circuit,
 }
 
 impl Schedule {
@@ -210,6 +221,8 @@ struct ScheduleRow {
     rate_window_ms: Option<i64>,
     rate_window_start: Option<UnixMicros>,
     rate_window_used: u32,
+    #[sqlx(flatten)]
+    circuit: CircuitColumns,
 }
 
 /// Answers none if the endpoint is unknown, paused, disabled or deleted.
@@ -220,7 +233,9 @@ async fn read_schedule(
     let row: Option<ScheduleRow> = sqlx::query_as(
         "-- sqlite::delivery::claim_due::read_schedule
         SELECT s.in_flight, s.cap, s.lease_ms, e.retry_schedule_ms, s.rate_limit, s.rate_window_ms,
-            s.rate_window_start, s.rate_window_used
+            s.rate_window_start, s.rate_window_used, s.failures_in_a_row, s.window_since,
+            s.window_succeeded, s.window_failed, s.circuit_times, s.circuit_since, s.circuit_until,
+            s.circuit_cause, s.circuit_probe
         FROM endpoint_schedule s
         JOIN endpoints e ON e.key = s.endpoint
         WHERE s.endpoint = ?1 AND s.enabled AND NOT s.deleted
@@ -240,6 +255,7 @@ async fn read_schedule(
         rate: row.rate_limit.zip(row.rate_window_ms).and_then(|(units, ms)| codec::rate(units, ms)),
         window_start: row.rate_window_start.map(|UnixMicros(start)| start),
         window_used: row.rate_window_used,
+        circuit: row.circuit.circuit(endpoint)?,
     }))
 }
 

@@ -25,6 +25,7 @@ pub(in crate::sqlite) async fn find_due_endpoints(
         WHERE s.endpoint > coalesce(?1, x'')
             AND s.enabled AND NOT s.deleted AND NOT s.held
             AND (s.paused_until IS NULL OR s.paused_until <= (SELECT now FROM clock))
+            AND (s.circuit_until IS NULL OR s.circuit_until <= (SELECT now FROM clock))
             AND (s.rate_limit IS NULL OR s.rate_window_used < s.rate_limit
                 OR s.rate_window_start < (SELECT now FROM clock)
                     - (SELECT now FROM clock) % (s.rate_window_ms * 1000))

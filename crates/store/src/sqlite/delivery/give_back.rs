@@ -6,6 +6,7 @@ use super::{move_in_flight, read_row, write_row};
 use crate::StoreError;
 use crate::delivery::HeldClaim;
 use crate::sqlite::errors::Fault;
+use crate::sqlite::life::change_circuit;
 use crate::sqlite::writer::{WriteTransaction, Writer};
 
 pub(in crate::sqlite) async fn give_back(
@@ -40,5 +41,7 @@ async fn give_back_one(tx: &mut WriteTransaction, claim: &HeldClaim) -> Result<b
     if held_slot {
         move_in_flight(tx, claim.endpoint, -1).await?;
     }
+    let (token, now) = (claim.token, tx.now());
+    change_circuit(tx, claim.endpoint, |circuit| circuit.give_back(token, now)).await?;
     Ok(true)
 }

@@ -36,13 +36,17 @@ pub(in crate::sqlite) async fn read_backlog(
         FROM endpoint_schedule s
         WHERE s.enabled AND NOT s.deleted
             AND (s.paused_until IS NULL OR s.paused_until <= (SELECT now FROM clock))
+            AND s.circuit_until IS NULL
             AND due > 0",
     )
     .bind(per_endpoint)
     .fetch_all(readers)
     .await
     .map_err(|error| store_error("delivery::read_backlog", error))?;
-    let mut backlog = Backlog::default();
+    let circuits_open = count_circuits_open(readers).await;
+    let circuits_open =
+        circuits_open.map_err(|error| store_error("delivery::read_backlog", error))?;
+    let mut backlog = Backlog { circuits_open: circuits_open.unsigned_abs(), ..Backlog::default() };
     for (endpoint, at_cap, due, age) in rows {
         backlog.due = backlog.due.saturating_add(due.unsigned_abs());
         backlog.more |= due >= i64::from(per_endpoint);
@@ -53,4 +57,14 @@ pub(in crate::sqlite) async fn read_backlog(
         }
     }
     Ok(backlog)
+}
+
+async fn count_circuits_open(readers: &SqlitePool) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
+        "-- sqlite::delivery::read_backlog::count_circuits_open
+        SELECT count(*) FROM endpoint_schedule
+        WHERE circuit_until IS NOT NULL AND enabled AND NOT deleted",
+    )
+    .fetch_one(readers)
+    .await
 }

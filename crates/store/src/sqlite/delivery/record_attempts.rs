@@ -5,11 +5,14 @@ mod record_settled;
 
 use std::time::Duration;
 
+use domain::endpoint::Signal;
+
 use self::record_live::record_live;
 use self::record_settled::record_settled;
 use crate::delivery::{Recording, Report};
 use crate::sqlite::codec::{UnixMicros, millis};
 use crate::sqlite::errors::Fault;
+use crate::sqlite::life::{Counted, Results};
 use crate::sqlite::writer::{WriteTransaction, Writer};
 use crate::{StoreError, codes};
 
@@ -51,9 +54,21 @@ async fn record_together(
         .run("delivery::record_attempts", move |tx| {
             Box::pin(async move {
                 let mut recordings = Vec::with_capacity(reports.len());
+                let mut results = Results::default();
                 for report in reports {
-                    recordings.push(record(tx, retention, report).await?);
+                    let endpoint = report.endpoint;
+                    let counted = Counted {
+                        version: report.version,
+                        token: report.token,
+                        signal: Signal::of(&report.outcome),
+                    };
+                    let recording = record(tx, retention, report).await?;
+                    if let Recording::Fenced(_) = recording {
+                        results.add(endpoint, counted);
+                    }
+                    recordings.push(recording);
                 }
+                results.write(tx).await?;
                 Ok(recordings)
             })
         })

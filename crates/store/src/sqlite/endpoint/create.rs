@@ -53,19 +53,20 @@ async fn insert_endpoint(
             key, application, id, url, name, event_types, headers_sealed, headers_sealing_key,
             deadline_ms, connect_deadline_ms, retry_schedule_ms, overload_floor_ms,
             final_statuses, in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate,
-            ingest_rate_ms, signing, public_ingest, only_networks, ca_certificates, created_at,
-            updated_at
+            ingest_rate_ms, signing, public_ingest, circuit_breaker, only_networks,
+            ca_certificates, created_at, updated_at
         )
         VALUES (
             ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-            ?20, ?21, ?22, ?23, ?23
+            ?20, ?21, ?22, ?23, ?24, ?24
         )
         ON CONFLICT (application, id) DO NOTHING
         RETURNING key, application, id, url, name, event_types, headers_sealed,
             headers_sealing_key, disabled_cause, version, deadline_ms,
             connect_deadline_ms, retry_schedule_ms, overload_floor_ms, final_statuses,
             in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate, ingest_rate_ms,
-            signing, public_ingest, only_networks, ca_certificates, created_at, updated_at,
+            signing, public_ingest, circuit_breaker, only_networks, ca_certificates, created_at,
+            updated_at,
             NULL AS paused_until",
     )
     .bind(new.key.as_uuid())
@@ -88,6 +89,7 @@ async fn insert_endpoint(
     .bind(settings.ingest_rate_ms)
     .bind(settings.signing)
     .bind(settings.public_ingest)
+    .bind(settings.circuit_breaker)
     .bind(settings.only_networks)
     .bind(settings.ca_certificates)
     .bind(UnixMicros(tx.now()))
@@ -101,14 +103,15 @@ async fn insert_schedule(tx: &mut WriteTransaction, new: &NewEndpoint) -> Result
     sqlx::query(
         "-- sqlite::endpoint::create::insert_schedule
         INSERT INTO endpoint_schedule
-            (endpoint, cap, lease_ms, rate_limit, rate_window_ms, held)
-        VALUES (?1, ?2, ?3, ?4, ?5, (SELECT held FROM holds))",
+            (endpoint, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker, held)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT held FROM holds))",
     )
     .bind(new.key.as_uuid())
     .bind(new.settings.in_flight_max())
     .bind(millis(lease_for(new.settings.deadline())))
     .bind(settings.delivery_rate)
     .bind(settings.delivery_rate_ms)
+    .bind(settings.circuit_breaker)
     .execute(tx.connection())
     .await?;
     Ok(())

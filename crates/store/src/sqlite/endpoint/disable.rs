@@ -17,16 +17,22 @@ pub(in crate::sqlite) async fn disable(
     cause: DisabledCause,
 ) -> Result<bool, StoreError> {
     writer
-        .run("endpoint::disable", move |tx| {
-            Box::pin(async move {
-                let disabled = disable_version(tx, endpoint, version, cause).await?;
-                if disabled {
-                    close_schedule(tx, endpoint).await?;
-                }
-                Ok(disabled)
-            })
-        })
+        .run("endpoint::disable", move |tx| Box::pin(disable_in_tx(tx, endpoint, version, cause)))
         .await
+}
+
+/// Answers whether it was of this version, and enabled.
+pub(in crate::sqlite) async fn disable_in_tx(
+    tx: &mut WriteTransaction,
+    endpoint: EndpointKey,
+    version: i64,
+    cause: DisabledCause,
+) -> Result<bool, Fault> {
+    let disabled = disable_version(tx, endpoint, version, cause).await?;
+    if disabled {
+        close_schedule(tx, endpoint).await?;
+    }
+    Ok(disabled)
 }
 
 async fn disable_version(
@@ -38,7 +44,7 @@ async fn disable_version(
     let done = sqlx::query(
         "-- sqlite::endpoint::disable::disable_version
         UPDATE endpoints
-        SET disabled_cause = ?3, version = version + 1, updated_at = ?4
+        SET disabled_cause = ?3, disabled_at = ?4, version = version + 1, updated_at = ?4
         WHERE key = ?1 AND version = ?2 AND disabled_cause IS NULL AND deleted_at IS NULL",
     )
     .bind(endpoint.as_uuid())

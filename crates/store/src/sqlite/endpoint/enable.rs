@@ -1,6 +1,7 @@
-//! Enables an endpoint: it has neither a pause nor a cause for being disabled any more.
+//! Enables an endpoint: it has neither a pause nor a cause for being disabled any more, and what its
+//! results had come to is forgotten. Requests that are under way do not count any more.
 
-use domain::id::{ApplicationKey, PublicId};
+use domain::id::{ApplicationKey, EndpointKey, PublicId};
 use uuid::Uuid;
 
 use super::find::find_row;
@@ -9,6 +10,7 @@ use crate::endpoint::Endpoint;
 use crate::sealing::Sealer;
 use crate::sqlite::codec::UnixMicros;
 use crate::sqlite::errors::Fault;
+use crate::sqlite::life::forget_life;
 use crate::sqlite::writer::{WriteTransaction, Writer};
 
 pub(in crate::sqlite) async fn enable(
@@ -25,6 +27,7 @@ pub(in crate::sqlite) async fn enable(
                     return Ok(None);
                 };
                 open_schedule(tx, key).await?;
+                forget_life(tx, EndpointKey::from_uuid(key)).await?;
                 let row = find_row(tx.connection(), application, &id).await?;
                 Ok(row.map(|row| row.endpoint(&sealer)).transpose()?)
             })
@@ -39,7 +42,8 @@ async fn raise_version(
 ) -> Result<Option<Uuid>, Fault> {
     let keys: Vec<Uuid> = sqlx::query_scalar(
         "-- sqlite::endpoint::enable::raise_version
-        UPDATE endpoints SET disabled_cause = NULL, version = version + 1, updated_at = ?3
+        UPDATE endpoints
+        SET disabled_cause = NULL, disabled_at = NULL, version = version + 1, updated_at = ?3
         WHERE application = ?1 AND id = ?2 AND deleted_at IS NULL
         RETURNING key",
     )

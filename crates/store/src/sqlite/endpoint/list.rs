@@ -21,7 +21,7 @@ pub(in crate::sqlite) async fn list(
             e.headers_sealing_key, e.disabled_cause, e.version, e.deadline_ms,
             e.connect_deadline_ms, e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses,
             e.in_flight_max, e.delivery_rate, e.delivery_rate_ms, e.ingest_rate, e.ingest_rate_ms,
-            e.signing, e.public_ingest, e.only_networks, e.ca_certificates, e.created_at,
+            e.signing, e.public_ingest, e.circuit_breaker, e.only_networks, e.ca_certificates, e.created_at,
             e.updated_at,
             (SELECT s.paused_until FROM endpoint_schedule s
                 WHERE s.endpoint = e.key AND s.paused_until

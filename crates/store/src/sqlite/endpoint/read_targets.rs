@@ -42,7 +42,7 @@ pub(in crate::sqlite) async fn read_targets(
         SELECT e.key, e.id, e.url, e.version, e.deadline_ms, e.connect_deadline_ms,
             e.retry_schedule_ms, e.overload_floor_ms, e.final_statuses, e.in_flight_max,
             e.delivery_rate, e.delivery_rate_ms, e.ingest_rate, e.ingest_rate_ms, e.signing,
-            e.public_ingest, e.only_networks, e.ca_certificates, e.headers_sealed,
+            e.public_ingest, e.circuit_breaker, e.only_networks, e.ca_certificates, e.headers_sealed,
             e.headers_sealing_key,
             s.id AS secret, s.kind, s.sealed, s.sealing_key
         FROM endpoints e

@@ -1,6 +1,7 @@
 //! Changes an endpoint (G7): reads it, asks the domain, writes the whole, in one transaction.
 
 use domain::delivery::lease::lease_for;
+use domain::endpoint::circuit::Circuit;
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
 use domain::signing::Scheme;
 
@@ -11,6 +12,7 @@ use crate::sealing::{Sealed, Sealer};
 use crate::secret::NewSecret;
 use crate::sqlite::codec::{SettingsColumns, UnixMicros, json_of_texts, millis};
 use crate::sqlite::errors::Fault;
+use crate::sqlite::life::{forget_life, write_circuit};
 use crate::sqlite::writer::{WriteTransaction, Writer};
 use crate::{StoreError, codes, sealed_headers};
 
@@ -52,6 +54,11 @@ async fn read_and_write(
         write_headers(tx, old.key, sealed_headers::seal(sealer, old.key, headers)?).await?;
     }
     write_schedule(tx, old.key, &changed).await?;
+    if changed.begins_anew {
+        forget_life(tx, old.key).await?;
+    } else if !changed.settings.circuit_breaker() {
+        write_circuit(tx, old.key, &Circuit::default()).await?;
+    }
     if let Some(secret) = &changed.minted {
         end_secrets(tx, old.key).await?;
         let secret_id = crate::new_id::uuid_now();
@@ -81,11 +88,14 @@ async fn write_endpoint(
     sqlx::query(
         "-- sqlite::endpoint::update::write_endpoint
         UPDATE endpoints SET
-            url = ?2, name = ?3, event_types = ?4, disabled_cause = ?5, deadline_ms = ?6,
+            url = ?2, name = ?3, event_types = ?4, disabled_cause = ?5,
+            disabled_at = CASE WHEN ?5 IS NULL THEN NULL WHEN disabled_cause IS NULL THEN ?20
+                ELSE disabled_at END,
+            deadline_ms = ?6,
             connect_deadline_ms = ?7, retry_schedule_ms = ?8, overload_floor_ms = ?9,
             final_statuses = ?10, in_flight_max = ?11, delivery_rate = ?12,
             delivery_rate_ms = ?13, ingest_rate = ?14, ingest_rate_ms = ?15, signing = ?16,
-            public_ingest = ?17, only_networks = ?18, ca_certificates = ?19,
+            public_ingest = ?17, circuit_breaker = ?21, only_networks = ?18, ca_certificates = ?19,
             version = version + 1, updated_at = ?20
         WHERE key = ?1",
     )
@@ -109,6 +119,7 @@ async fn write_endpoint(
     .bind(settings.only_networks)
     .bind(settings.ca_certificates)
     .bind(UnixMicros(tx.now()))
+    .bind(settings.circuit_breaker)
     .execute(tx.connection())
     .await?;
     Ok(())
@@ -141,7 +152,8 @@ async fn write_schedule(
     sqlx::query(
         "-- sqlite::endpoint::update::write_schedule
         UPDATE endpoint_schedule
-        SET cap = ?2, lease_ms = ?3, enabled = ?4, rate_limit = ?5, rate_window_ms = ?6
+        SET cap = ?2, lease_ms = ?3, enabled = ?4, rate_limit = ?5, rate_window_ms = ?6,
+            circuit_breaker = ?7
         WHERE endpoint = ?1",
     )
     .bind(endpoint.as_uuid())
@@ -150,6 +162,7 @@ async fn write_schedule(
     .bind(changed.disabled.is_none())
     .bind(settings.delivery_rate)
     .bind(settings.delivery_rate_ms)
+    .bind(settings.circuit_breaker)
     .execute(tx.connection())
     .await?;
     Ok(())

@@ -35,9 +35,11 @@ async fn make_missing(tx: &mut WriteTransaction, limit: u32) -> Result<u64, Faul
     let done = sqlx::query(
         "-- sqlite::maintenance::recount_slots::make_missing
         INSERT INTO endpoint_schedule
-            (endpoint, enabled, deleted, cap, lease_ms, rate_limit, rate_window_ms, held)
+            (endpoint, enabled, deleted, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker,
+            held)
         SELECT e.key, e.disabled_cause IS NULL, e.deleted_at IS NOT NULL, e.in_flight_max,
-            e.deadline_ms + ?2, e.delivery_rate, e.delivery_rate_ms, (SELECT held FROM holds)
+            e.deadline_ms + ?2, e.delivery_rate, e.delivery_rate_ms, e.circuit_breaker,
+            (SELECT held FROM holds)
         FROM endpoints e
         WHERE NOT EXISTS (SELECT 1 FROM endpoint_schedule s WHERE s.endpoint = e.key)
         ORDER BY e.key

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use domain::delivery::lease::lease_for;
 use domain::delivery::{ClaimKind, DeliveryState};
 use domain::id::{ClaimToken, DeliveryId, EndpointKey};
 use store::delivery::Standing;
@@ -33,6 +34,9 @@ impl Model {
         let open = self.endpoints.iter().filter(|(_, endpoint)| endpoint.is_open());
         let due = open.filter(|(key, endpoint)| {
             let cap = i64::from(endpoint.settings.in_flight_max());
+            if endpoint.circuit.admits(self.now) == 0 {
+                return false;
+            }
             let has_room = self.in_flight(**key) < cap;
             self.deliveries.values().filter(|it| it.endpoint == **key).any(|it| {
                 !it.cancel_requested()
@@ -70,7 +74,13 @@ impl Model {
         let Some(endpoint) = self.endpoints.get(&key).filter(|endpoint| endpoint.is_open()) else {
             return Standing::Closed;
         };
+        let admitted = endpoint.circuit.admits(self.now);
+        if admitted == 0 {
+            return Standing::Closed;
+        }
         let cap = i64::from(endpoint.settings.in_flight_max());
+        let lease = lease_for(endpoint.settings.deadline());
+        let asked = asked.min(admitted);
         let lapsed = self.in_order(key, |it| match it.delivery.state {
             DeliveryState::Processing { claim_expires_at, cancel_requested: false, .. } => {
                 (claim_expires_at <= self.now).then_some(claim_expires_at)
@@ -93,8 +103,14 @@ impl Model {
         for id in due.into_iter().take(usize::try_from(room).unwrap_or(0)) {
             fresh += u32::from(self.take(id, token, taken).is_some());
         }
+        let sent = fresh + reclaimed;
+        if let Some(endpoint) = self.endpoints.get_mut(&key).filter(|_| sent > 0) {
+            endpoint.circuit.claim(token, lease, self.now);
+        }
         if self.in_flight(key) >= cap {
             Standing::AtCap
+        } else if sent >= admitted {
+            Standing::Limited
         } else if lapsed.len() == limit || fresh + reclaimed == asked {
             Standing::More
         } else {
@@ -123,7 +139,7 @@ impl Model {
     ) -> Option<ClaimKind> {
         let it = self.deliveries.get_mut(&id)?;
         let settings = &self.endpoints.get(&it.endpoint)?.settings;
-        let lease = domain::delivery::lease::lease_for(settings.deadline());
+        let lease = lease_for(settings.deadline());
         let mut delivery = it.delivery.clone();
         let kind =
             delivery.claim(token, lease, settings.retry_schedule(), RETENTION, self.now).ok()?;

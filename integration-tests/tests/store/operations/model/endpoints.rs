@@ -1,6 +1,7 @@
 //! Changes of endpoints: the last one stays, and each raises the version.
 
 use domain::endpoint::DisabledCause;
+use domain::endpoint::circuit::Circuit;
 use domain::id::EndpointKey;
 use store::endpoint::EndpointChange;
 
@@ -33,17 +34,31 @@ impl Model {
         })
     }
 
+    pub(crate) fn enable(&mut self, key: EndpointKey) -> Option<Changed> {
+        self.change(key, |endpoint| {
+            (endpoint.disabled, endpoint.paused) = (None, false);
+            endpoint.begin_anew();
+        })
+    }
+
     pub(crate) fn patch(&mut self, key: EndpointKey, patch: &EndpointChange) -> Option<Changed> {
         self.change(key, |endpoint| {
             if let Ok(settings) = patch.settings.clone().apply(&endpoint.settings) {
                 endpoint.settings = settings;
             }
+            let was_disabled = endpoint.disabled.is_some();
             match patch.enabled {
                 Some(true) => endpoint.disabled = None,
                 Some(false) => {
                     endpoint.disabled = endpoint.disabled.or(Some(DisabledCause::Operator));
                 }
                 None => {}
+            }
+            if was_disabled && endpoint.disabled.is_none() {
+                endpoint.begin_anew();
+            }
+            if !endpoint.settings.circuit_breaker() {
+                endpoint.circuit = Circuit::default();
             }
         })
     }
@@ -58,5 +73,13 @@ impl Model {
 
     pub(crate) fn delete(&mut self, key: EndpointKey) -> bool {
         self.change(key, |endpoint| endpoint.deleted = true).is_some()
+    }
+}
+
+impl ModelEndpoint {
+    /// Called while the change is made, of which the version is told after it.
+    fn begin_anew(&mut self) {
+        self.counts_from = self.version + 1;
+        (self.failing, self.circuit) = (None, Circuit::default());
     }
 }

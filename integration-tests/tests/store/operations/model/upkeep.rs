@@ -1,6 +1,7 @@
 //! What maintenance does.
 
 use domain::delivery::{CancelReason, Delivery, NotApplicable};
+use domain::endpoint::DisabledCause;
 
 use super::super::operation::Upkeep;
 use super::{Model, ModelDelivery, ModelEndpoint, RETENTION};
@@ -27,6 +28,19 @@ impl Model {
                 let before = self.keys.len();
                 self.keys.retain(|_, key| key.expires_at > now);
                 u64::try_from(before - self.keys.len()).unwrap_or(u64::MAX)
+            }
+            Upkeep::DisableFailing => {
+                let is_over = |it: &ModelEndpoint| {
+                    !it.deleted
+                        && it.disabled.is_none()
+                        && it.failing.is_some_and(|it| it.is_over(now))
+                };
+                let over = self.endpoints.iter().filter(|(_, it)| is_over(it));
+                let over: Vec<_> = over.map(|(key, _)| *key).collect();
+                for key in &over {
+                    self.change(*key, |it| it.disabled = Some(DisabledCause::Failing));
+                }
+                u64::try_from(over.len()).unwrap_or(u64::MAX)
             }
             // There is never anything to mend.
             Upkeep::RecountSlots => 0,

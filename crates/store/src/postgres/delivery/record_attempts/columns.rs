@@ -1,6 +1,7 @@
 //! Reports as the arrays that a statement takes.
 
 use domain::delivery::Verdict;
+use domain::endpoint::Signal;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -28,6 +29,9 @@ pub(super) struct Columns<'a> {
     pub details: Vec<Option<&'a str>>,
     pub responses: Vec<&'a [u8]>,
     pub truncated: Vec<bool>,
+    pub versions: Vec<i64>,
+    /// What it tells of the endpoint: 0 nothing, 1 success, 2 failure.
+    pub signals: Vec<i16>,
 }
 
 impl<'a> Columns<'a> {
@@ -57,6 +61,8 @@ impl<'a> Columns<'a> {
             columns.details.push(report.evidence.detail.as_deref());
             columns.responses.push(&report.evidence.response);
             columns.truncated.push(report.evidence.response_truncated);
+            columns.versions.push(report.version);
+            columns.signals.push(codes::of_signal(Signal::of(&report.outcome)));
         }
         columns
     }
