@@ -22,6 +22,7 @@ mod tidy {
     mod finding;
     mod guarantees;
     mod layers;
+    mod lints;
     mod markdown;
     mod migrations;
     mod names;

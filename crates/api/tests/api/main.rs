@@ -17,6 +17,7 @@ mod endpoint_changes;
 mod endpoints;
 mod forms;
 mod harness;
+mod hostile;
 mod idempotency;
 mod inbound;
 mod keys;
