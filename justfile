@@ -28,6 +28,14 @@ docs:
 deny:
     cargo deny check bans licenses sources
 
+# Each parser of what strangers send, for seconds, on inputs that a fuzzer makes from fuzz/corpus. Needs a C++ compiler.
+fuzz-smoke seconds="5":
+    .ci/fuzz {{ seconds }}
+
+# One of them for longer, keeping what it finds: `just fuzz url 600`.
+fuzz target seconds="600":
+    FENCEPOST_FUZZ_KEEP=1 .ci/fuzz {{ seconds }} {{ target }}
+
 # Call a running api in all ways that its OpenAPI document allows and forbids. Needs python3 and its package registry, once.
 schemathesis *args:
     .ci/schemathesis {{ args }}

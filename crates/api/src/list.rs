@@ -3,14 +3,12 @@
 //! A list is ordered by id, the newest first. Its next part begins after the last id of this one, so
 //! nothing is told twice or left out, however many rows are of one instant and whatever comes meanwhile.
 
-mod cursor;
-
 use serde::Serialize;
 use store::Page;
 use uuid::Uuid;
 
-pub(crate) use cursor::{Binding, described as described_cursor};
-use cursor::{Cursor, CursorMalformed};
+pub(crate) use domain::cursor::Binding;
+use domain::cursor::{Cursor, CursorMalformed};
 
 use crate::fields::{Fault, Fields};
 use crate::problem::{Code, Problem};

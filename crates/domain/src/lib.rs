@@ -15,11 +15,13 @@
 //! | [`source`] | whether an inbound request is its sender's, and which event it brings |
 //! | [`rate_limit`] | how many of the reserved units are within a limit |
 //! | [`health`] | what a database's state means to who runs it |
+//! | [`cursor`] | where a list goes on |
 //! | [`duration`] | how durations are written |
 //! | [`id`], [`label`] | the identifiers of all of these, and what people call them |
 #![deny(missing_docs)]
 
 pub mod application;
+pub mod cursor;
 pub mod delivery;
 pub mod destination;
 pub mod duration;

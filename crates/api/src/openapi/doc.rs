@@ -17,7 +17,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::problems::{self, required};
 use super::schema::{self, PublicId, integer, text};
 use super::{API_KEY, schema::uuid};
-use crate::list::{LIMIT_DEFAULT, LIMIT_MAX, described_cursor};
+use crate::list::{LIMIT_DEFAULT, LIMIT_MAX};
 use crate::problem::Code;
 
 const JSON: &str = "application/json";
@@ -150,7 +150,7 @@ impl Doc {
         .query(
             "cursor",
             "The `next_cursor` of the part before, with the same filter.",
-            described_cursor(),
+            schema::cursor(),
         )
         .answer(200, about, Some((JSON, Ref::from_schema_name(name).into())))
     }

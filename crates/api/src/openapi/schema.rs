@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use domain::cursor::CURSOR_CHARACTERS;
 use domain::delivery::{Failure, Outcome, StateName};
 use domain::endpoint::{EVENT_PATTERNS_MAX, NAME_CHARACTERS_MAX, SigningSchemes};
 use domain::id::PUBLIC_ID_CHARACTERS_MAX;
@@ -142,6 +143,14 @@ pub(crate) fn closed_object() -> ObjectBuilder {
 /// That, or null.
 pub(crate) fn nullable(kind: Type) -> SchemaType {
     SchemaType::Array(vec![kind, Type::Null])
+}
+
+/// A cursor, in base64 without padding.
+pub(crate) fn cursor() -> ObjectBuilder {
+    text()
+        .min_length(Some(CURSOR_CHARACTERS))
+        .max_length(Some(CURSOR_CHARACTERS))
+        .pattern(Some("^[A-Za-z0-9_-]+$"))
 }
 
 /// A label for people, without control characters.

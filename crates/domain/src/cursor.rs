@@ -6,46 +6,39 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::id::ApplicationKey;
 use sha2::{Digest as _, Sha256};
-use utoipa::openapi::schema::ObjectBuilder;
 use uuid::Uuid;
 
-use crate::openapi::schema::text;
+use crate::id::ApplicationKey;
 
 /// The form of the cursors that are made here. Another form gets another number.
 const VERSION: u8 = 1;
 const BINDING_BYTES: usize = 8;
 const CURSOR_BYTES: usize = 1 + BINDING_BYTES + 16;
 
-/// A cursor as the document describes it.
-pub(crate) fn described() -> ObjectBuilder {
-    // Base64 without padding.
-    let characters = (CURSOR_BYTES * 8).div_ceil(6);
-    text()
-        .min_length(Some(characters))
-        .max_length(Some(characters))
-        .pattern(Some("^[A-Za-z0-9_-]+$"))
-}
+/// How long every cursor is, in characters: base64 without padding.
+pub const CURSOR_CHARACTERS: usize = (CURSOR_BYTES * 8).div_ceil(6);
 
 /// What a list is filtered by, in few bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Binding([u8; BINDING_BYTES]);
+pub struct Binding([u8; BINDING_BYTES]);
 
 /// A place in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cursor {
+pub struct Cursor {
     binding: Binding,
     last: Uuid,
 }
 
 /// The text is no cursor that was made here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CursorMalformed;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a cursor that was answered here")]
+pub struct CursorMalformed;
 
 impl Binding {
     /// The binding of a list of an application, narrowed by these values in this order.
-    pub(crate) fn of(list: &str, application: ApplicationKey, filter: &[Option<String>]) -> Self {
+    #[must_use]
+    pub fn of(list: &str, application: ApplicationKey, filter: &[Option<String>]) -> Self {
         let mut digest = Sha256::new();
         // Each part with its length before it, so that no two lists of parts run together.
         let mut part = |bytes: Option<&[u8]>| {
@@ -66,11 +59,17 @@ impl Binding {
 }
 
 impl Cursor {
-    pub(super) fn new(binding: Binding, last: Uuid) -> Self {
+    /// The place behind this id in the list with that binding.
+    #[must_use]
+    pub fn new(binding: Binding, last: Uuid) -> Self {
         Self { binding, last }
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, CursorMalformed> {
+    /// Reads a cursor.
+    ///
+    /// # Errors
+    /// [`CursorMalformed`] if the text is none.
+    pub fn parse(text: &str) -> Result<Self, CursorMalformed> {
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorMalformed)?;
         let bytes: [u8; CURSOR_BYTES] = bytes.try_into().map_err(|_| CursorMalformed)?;
         let [VERSION, rest @ ..] = &bytes else { return Err(CursorMalformed) };
@@ -79,13 +78,16 @@ impl Cursor {
         Ok(Self { binding: Binding(*binding), last })
     }
 
-    pub(super) fn to_text(self) -> String {
+    /// The cursor as it is answered, [`CURSOR_CHARACTERS`] long.
+    #[must_use]
+    pub fn to_text(self) -> String {
         let bytes = [&[VERSION], self.binding.0.as_slice(), self.last.as_bytes().as_slice()];
         URL_SAFE_NO_PAD.encode(bytes.concat())
     }
 
     /// The last id that was answered, if the cursor is of that list.
-    pub(super) fn last(self, binding: Binding) -> Option<Uuid> {
+    #[must_use]
+    pub fn last(self, binding: Binding) -> Option<Uuid> {
         (self.binding == binding).then_some(self.last)
     }
 }
