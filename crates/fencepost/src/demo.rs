@@ -154,6 +154,8 @@ fn endpoint_settings() -> anyhow::Result<domain::endpoint::EndpointSettings> {
         connect_deadline: Duration::from_millis(500),
         retry_schedule: schedule,
         overload_floor: Duration::ZERO,
+        // The faults are made: nothing is to wait for a receiver that is down.
+        circuit_breaker: false,
         // All payloads are submitted at once.
         ingest_rate: RateLimit::new(RATE_UNITS_MAX, RATE_WINDOW_MIN)?,
         ..Default::default()

@@ -1,6 +1,7 @@
 //! Behind a transaction pooler nothing may count on a session: everything works, by polling.
 
 use anyhow::ensure;
+use domain::endpoint::SettingsDraft;
 use integration_tests::postgres::TransactionPooler;
 use integration_tests::process::{Api, Worker};
 use integration_tests::receiver::{Receiver, always, sequence};
@@ -22,7 +23,11 @@ async fn behind_a_transaction_pooler_all_is_delivered_by_polling_and_the_worker_
     // Refused once, then taken.
     let receiver = Receiver::start(sequence([500, 204]))?;
     let retries = domain::delivery::retry::RetrySchedule::new(vec![std::time::Duration::ZERO; 3])?;
-    service.endpoint("a", &receiver.url("/"), |draft| draft.retry_schedule = retries).await?;
+    // The first attempts of all fail in a row, which an endpoint's circuit breaker would hold back.
+    let settings_of_it = |draft: &mut SettingsDraft| {
+        (draft.retry_schedule, draft.circuit_breaker) = (retries, false);
+    };
+    service.endpoint("a", &receiver.url("/"), settings_of_it).await?;
     let api = Api::start(api_binary!(), &settings).await?;
     let client = api.client(service.key())?;
     let worker = Worker::start(worker_binary!(), "worker", &settings).await?;
