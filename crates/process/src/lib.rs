@@ -7,6 +7,7 @@
 mod address_policy;
 pub mod config;
 mod database;
+mod duration;
 mod hold;
 mod log;
 pub mod metrics;
@@ -18,6 +19,7 @@ mod store_args;
 pub use address_policy::AddressPolicyArgs;
 pub use config::{ConfigArgs, Sections};
 pub use database::DatabaseArgs;
+pub use duration::parse_duration;
 pub use hold::HoldArgs;
 pub use log::{SERVICE, init_log, init_log_with, log_layer};
 pub use sealing_key::{SealingArgs, load_or_create_key_file};

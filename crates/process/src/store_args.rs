@@ -1,10 +1,11 @@
 //! What a process is told of its store, beside its address.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use store::StoreOptions;
 use store::sealing::Sealer;
+
+use crate::parse_duration;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -19,12 +20,12 @@ pub struct StoreArgs {
     /// How long a failed delivery can be replayed and history is kept, 1 to 3,650 days, the same in
     /// every process.
     #[arg(long, env = "FENCEPOST_RETENTION", value_name = "TIME", default_value = "30d")]
-    #[arg(value_parser = |text: &str| duration(text, DAY..=3_650 * DAY))]
+    #[arg(value_parser = |text: &str| parse_duration(text, DAY..=3_650 * DAY))]
     pub retention: Duration,
     /// How long an idempotency key is remembered, from a minute to the retention, the same in every
     /// process.
     #[arg(long, env = "FENCEPOST_IDEMPOTENCY_WINDOW", value_name = "TIME", default_value = "30d")]
-    #[arg(value_parser = |text: &str| duration(text, Duration::from_mins(1)..=3_650 * DAY))]
+    #[arg(value_parser = |text: &str| parse_duration(text, Duration::from_mins(1)..=3_650 * DAY))]
     pub idempotency_window: Duration,
     /// The most connections to PostgreSQL for the statements of callers and of maintenance, 2 to 1,000.
     #[arg(long, env = "FENCEPOST_DATABASE_CONNECTIONS", value_name = "N", default_value_t = 10)]
@@ -37,7 +38,7 @@ pub struct StoreArgs {
     /// How long a statement waits for a free connection, 100 ms to 60 s.
     #[arg(long, env = "FENCEPOST_CONNECTION_WAIT", value_name = "TIME", default_value = "5s")]
     #[arg(value_parser = |text: &str| {
-        duration(text, Duration::from_millis(100)..=Duration::from_mins(1))
+        parse_duration(text, Duration::from_millis(100)..=Duration::from_mins(1))
     })]
     pub connection_wait: Duration,
 }
@@ -75,15 +76,6 @@ impl StoreArgs {
             ..StoreOptions::new(sealer)
         })
     }
-}
-
-fn duration(text: &str, limits: RangeInclusive<Duration>) -> Result<Duration, String> {
-    let duration = domain::duration::parse(text).map_err(|error| error.to_string())?;
-    if limits.contains(&duration) {
-        return Ok(duration);
-    }
-    let [from, to] = [limits.start(), limits.end()].map(|it| domain::duration::render(*it));
-    Err(format!("must be between {from} and {to}"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What one process of the api takes on at once, as it is written on a command line.
 
 use std::num::NonZeroUsize;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::Settings;
@@ -25,15 +24,15 @@ pub struct LimitArgs {
     pub api_threads: Option<u16>,
     /// How long the head of a connection's first request may take to arrive, 100 ms to 5 min.
     #[arg(long, env = "FENCEPOST_HEAD_DEADLINE", value_name = "TIME", default_value = "10s")]
-    #[arg(value_parser = |text: &str| duration(text, 100 * MILLISECOND..=300 * SECOND))]
+    #[arg(value_parser = |text: &str| process::parse_duration(text, 100 * MILLISECOND..=300 * SECOND))]
     pub head_deadline: Duration,
     /// How long the body of a request may take to arrive, 100 ms to 10 min.
     #[arg(long, env = "FENCEPOST_BODY_DEADLINE", value_name = "TIME", default_value = "30s")]
-    #[arg(value_parser = |text: &str| duration(text, 100 * MILLISECOND..=600 * SECOND))]
+    #[arg(value_parser = |text: &str| process::parse_duration(text, 100 * MILLISECOND..=600 * SECOND))]
     pub body_deadline: Duration,
     /// How long an idle connection is kept open, 1 s to 1 h.
     #[arg(long, env = "FENCEPOST_KEEP_ALIVE", value_name = "TIME", default_value = "75s")]
-    #[arg(value_parser = |text: &str| duration(text, SECOND..=3_600 * SECOND))]
+    #[arg(value_parser = |text: &str| process::parse_duration(text, SECOND..=3_600 * SECOND))]
     pub keep_alive: Duration,
     /// How long requests may go on once the api stops, 1 s to 10 min, in whole seconds.
     #[arg(long, env = "FENCEPOST_API_STOP_DEADLINE", value_name = "TIME", default_value = "30s")]
@@ -89,17 +88,8 @@ impl LimitArgs {
     }
 }
 
-fn duration(text: &str, limits: RangeInclusive<Duration>) -> Result<Duration, String> {
-    let duration = domain::duration::parse(text).map_err(|error| error.to_string())?;
-    if limits.contains(&duration) {
-        return Ok(duration);
-    }
-    let [from, to] = [limits.start(), limits.end()].map(|it| domain::duration::render(*it));
-    Err(format!("must be between {from} and {to}"))
-}
-
 fn whole_seconds(text: &str) -> Result<Duration, String> {
-    let duration = duration(text, SECOND..=600 * SECOND)?;
+    let duration = process::parse_duration(text, SECOND..=600 * SECOND)?;
     if duration.subsec_nanos() == 0 { Ok(duration) } else { Err("must be whole seconds".into()) }
 }
 
