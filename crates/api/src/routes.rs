@@ -15,6 +15,7 @@ mod form;
 mod inbound;
 mod livez;
 mod metrics;
+mod operational_endpoint;
 mod readyz;
 mod source;
 mod submission;
@@ -127,6 +128,7 @@ fn calls() -> Vec<Call> {
         ("endpoints", endpoint::calls()),
         ("forms", form::calls()),
         ("inbound", inbound::calls()),
+        ("operational events", operational_endpoint::calls()),
         ("sources", source::calls()),
         ("submissions", submission::calls()),
     ] {

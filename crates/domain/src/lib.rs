@@ -14,6 +14,7 @@
 //! | [`receipt`] | what names an inbound event, and when two are copies |
 //! | [`source`] | whether an inbound request is its sender's, and which event it brings |
 //! | [`rate_limit`] | how many of the reserved units are within a limit |
+//! | [`operational`] | what is told of the service itself |
 //! | [`health`] | what a database's state means to who runs it |
 //! | [`cursor`] | where a list goes on |
 //! | [`duration`] | how durations are written |
@@ -29,6 +30,7 @@ pub mod endpoint;
 pub mod health;
 pub mod id;
 pub mod label;
+pub mod operational;
 pub mod rate_limit;
 pub mod receipt;
 pub mod signing;

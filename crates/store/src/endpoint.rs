@@ -136,6 +136,7 @@ impl EndpointChange {
             Some(false) => Some(old.disabled.unwrap_or(DisabledCause::Operator)),
         };
         let begins_anew = minted.is_some() || old.disabled.is_some() && disabled.is_none();
+        let newly_disabled = old.disabled.is_none() && disabled.is_some();
         Ok(Changed {
             url: minted.map_or_else(|| old.url.clone(), |new| new.url.as_str().to_owned()),
             minted: minted.map(|new| new.secret.clone()),
@@ -143,6 +144,7 @@ impl EndpointChange {
             event_types: event_types.unwrap_or_else(|| old.event_types.clone()),
             disabled,
             begins_anew,
+            newly_disabled,
             settings: self.settings.clone().apply(&old.settings)?,
         })
     }
@@ -159,6 +161,8 @@ pub(crate) struct Changed {
     pub(crate) disabled: Option<DisabledCause>,
     /// Results so far say nothing of what it is now: it has another URL, or is enabled again.
     pub(crate) begins_anew: bool,
+    /// It took deliveries before.
+    pub(crate) newly_disabled: bool,
     pub(crate) settings: EndpointSettings,
 }
 

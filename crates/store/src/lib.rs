@@ -22,6 +22,7 @@ pub mod life;
 pub mod maintenance;
 pub mod new_id;
 mod open;
+pub mod operational;
 mod options;
 pub mod outbox;
 pub mod rate_limit;
@@ -46,4 +47,4 @@ pub use options::StoreOptions;
 pub use store::{CreatedWindow, Page, Store};
 
 /// The version of the schema that this build was written for: the number of its newest migration.
-pub const SCHEMA_VERSION: i32 = 15;
+pub const SCHEMA_VERSION: i32 = 16;

@@ -21,6 +21,7 @@ mod errors;
 mod hold;
 mod life;
 mod maintenance;
+mod operational;
 mod pool;
 mod rate_limit;
 mod receipt;

@@ -22,6 +22,7 @@ use crate::error::StoreError;
 use crate::hold::Holds;
 use crate::life::Lives;
 use crate::maintenance::Maintenance;
+use crate::operational::OperationalEvents;
 use crate::secret::{NewRotation, Resealing, Rotation};
 use crate::source::Sources;
 use crate::submission::{
@@ -78,7 +79,16 @@ impl CreatedWindow {
 /// is dropped leaves no transaction open.
 #[async_trait]
 pub trait Store:
-    Admissions + Maintenance + Sources + Holds + Lives + std::fmt::Debug + Send + Sync + 'static
+    Admissions
+    + Maintenance
+    + Sources
+    + Holds
+    + Lives
+    + OperationalEvents
+    + std::fmt::Debug
+    + Send
+    + Sync
+    + 'static
 {
     /// How many writers the database lets work at once.
     fn writers_max(&self) -> usize {

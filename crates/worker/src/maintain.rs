@@ -5,6 +5,7 @@
 //! harm. A step is bounded; one that leaves something is taken again at once, after each of the
 //! others has had its turn.
 
+mod events;
 mod task;
 
 use std::time::Duration;

@@ -42,6 +42,7 @@ mod lapses;
 mod leader;
 mod life;
 mod maintenance;
+mod operational;
 mod operations;
 mod outbox;
 mod partitions;

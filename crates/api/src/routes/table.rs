@@ -82,6 +82,16 @@ impl Call {
         Self::only(Method::POST, path, access, doc, handler)
     }
 
+    /// `PUT`.
+    pub(super) fn put<F, Args>(path: &'static str, access: Access, doc: Doc, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        Self::only(Method::PUT, path, access, doc, handler)
+    }
+
     /// `PATCH`.
     pub(super) fn patch<F, Args>(path: &'static str, access: Access, doc: Doc, handler: F) -> Self
     where
@@ -157,6 +167,7 @@ impl Call {
     pub(super) fn documented(&self) -> Described<'_> {
         let method = match self.method {
             Method::POST => HttpMethod::Post,
+            Method::PUT => HttpMethod::Put,
             Method::PATCH => HttpMethod::Patch,
             Method::DELETE => HttpMethod::Delete,
             // The table has no others.

@@ -24,6 +24,7 @@ mod keys;
 mod life;
 mod lists;
 mod openapi;
+mod operational_endpoint;
 mod paths;
 mod process;
 mod rate_limits;

@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use super::codec::{UnixMicros, corrupt};
 use super::errors::Fault;
+use super::operational::{Happened, tell};
 use super::writer::WriteTransaction;
 use crate::{StoreError, codes};
 
@@ -186,6 +187,17 @@ async fn update(
     .execute(tx.connection())
     .await?;
     Ok(())
+}
+
+/// Tells of a delivery that has just failed for good; of another it does not.
+pub(super) async fn tell_failure(
+    tx: &mut WriteTransaction,
+    row: &DeliveryRow,
+    next: &Delivery,
+) -> Result<(), Fault> {
+    let DeliveryState::Failed { reason, .. } = next.state else { return Ok(()) };
+    let failed = Happened::DeliveryFailed { delivery: row.id, submission: row.submission, reason };
+    tell(tx, EndpointKey::from_uuid(row.endpoint), failed).await
 }
 
 /// Moves the row to `settled_deliveries`.

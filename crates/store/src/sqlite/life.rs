@@ -5,7 +5,7 @@ mod read_lives;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use domain::endpoint::circuit::{Circuit, Counts, Opening};
+use domain::endpoint::circuit::{Circuit, Counts, Opening, Turn};
 use domain::endpoint::{Failing, Signal, Tally};
 use domain::id::{ClaimToken, EndpointKey};
 use sqlx::FromRow;
@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::codec::{UnixMicros, corrupt};
 use super::errors::Fault;
+use super::operational::{Happened, tell};
 use super::writer::WriteTransaction;
 use crate::life::{Life, Lives};
 use crate::{StoreError, codes};
@@ -60,8 +61,14 @@ impl Results {
                 write_failing(tx, endpoint, failing).await?;
             }
             let mut circuit = before.1;
-            if row.circuit_breaker {
-                circuit.record(tally, probe, tx.now());
+            let turn =
+                if row.circuit_breaker { circuit.record(tally, probe, tx.now()) } else { None };
+            match (turn, circuit) {
+                (Some(Turn::Opened), Circuit::Open(opening)) => {
+                    tell(tx, endpoint, Happened::Failing(opening.cause)).await?;
+                }
+                (Some(Turn::Closed), _) => tell(tx, endpoint, Happened::Recovered).await?,
+                _ => {}
             }
             if circuit != before.1 {
                 write_circuit(tx, endpoint, &circuit).await?;

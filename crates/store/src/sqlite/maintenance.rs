@@ -17,7 +17,7 @@ use domain::id::{DeliveryId, EndpointKey};
 use uuid::Uuid;
 
 use super::SqliteStore;
-use super::delivery::{move_in_flight, read_row, write_row};
+use super::delivery::{move_in_flight, read_row, tell_failure, write_row};
 use super::errors::Fault;
 use super::writer::WriteTransaction;
 use crate::StoreError;
@@ -91,6 +91,7 @@ pub(super) async fn settle_each(
             continue;
         }
         write_row(tx, &row, &delivery).await?;
+        tell_failure(tx, &row, &delivery).await?;
         if held_slot {
             move_in_flight(tx, endpoint, -1).await?;
         }

@@ -9,6 +9,8 @@ use store::maintenance::{Cleared, WhyKept};
 use store::{Store, StoreError};
 use time::Date;
 
+use super::events::submit_events;
+
 /// How many deliveries one step changes at most.
 const DELIVERIES_MAX: u32 = 500;
 /// How many idempotency keys one step forgets at most.
@@ -33,6 +35,8 @@ pub(super) enum Task {
     FailHeld,
     /// Endpoints that have been failing for too long.
     DisableFailing,
+    /// Events about the service itself.
+    SubmitEvents,
     /// Failed deliveries that can no longer be replayed.
     ExpireFailed,
     /// Idempotency keys whose time is over.
@@ -48,7 +52,7 @@ pub(super) enum Task {
 }
 
 impl Task {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::MeasureBacklog,
         Self::PrepareHistory,
         Self::CancelDeleted,
@@ -56,6 +60,7 @@ impl Task {
         Self::RecountSlots,
         Self::DisableFailing,
         Self::FailHeld,
+        Self::SubmitEvents,
         Self::ExpireFailed,
         Self::ExpireKeys,
         Self::SweepRateLimits,
@@ -65,7 +70,9 @@ impl Task {
     /// How long it rests when there is nothing left to do.
     pub(super) fn interval(self) -> Duration {
         match self {
-            Self::CancelDeleted | Self::CancelRequested => Duration::from_secs(5),
+            Self::CancelDeleted | Self::CancelRequested | Self::SubmitEvents => {
+                Duration::from_secs(5)
+            }
             Self::MeasureBacklog => Duration::from_secs(15),
             Self::RecountSlots => Duration::from_secs(30),
             Self::DisableFailing
@@ -96,6 +103,7 @@ impl Task {
             Self::CancelRequested => "cancel_requested",
             Self::RecountSlots => "recount_slots",
             Self::DisableFailing => "disable_failing",
+            Self::SubmitEvents => "submit_events",
             Self::FailHeld => "fail_held",
             Self::ExpireFailed => "expire_failed",
             Self::ExpireKeys => "expire_keys",
@@ -138,6 +146,7 @@ impl Progress {
                 return Ok(false);
             }
             Task::DisableFailing => return disable_failing(store).await,
+            Task::SubmitEvents => return submit_events(store).await,
             Task::RecountSlots => return self.recount(store).await,
             Task::PrepareHistory => return store.prepare_history().await.map(|()| false),
             Task::ClearHistory => {

@@ -24,6 +24,7 @@ use store::endpoint::{
 use store::hold::{Hold, Holds, WaitingEndpoint};
 use store::life::{Life, Lives};
 use store::maintenance::{Candidacy, Cleared, Maintenance, Recount};
+use store::operational::{OperationalEndpoint, OperationalEvents, StoredEvent};
 use store::rate_limit::{Reservation, Reserved};
 use store::receipt::Receipt;
 use store::secret::{NewRotation, Resealing, Rotation};
@@ -414,6 +415,33 @@ impl Maintenance for FaultyStore {
 impl Lives for FaultyStore {
     async fn read_lives(&self, endpoints: &[EndpointKey]) -> Answer<Vec<Life>> {
         self.store.read_lives(endpoints).await
+    }
+}
+
+#[async_trait]
+impl OperationalEvents for FaultyStore {
+    async fn set_operational_endpoint(
+        &self,
+        endpoint: EndpointKey,
+    ) -> Answer<Option<OperationalEndpoint>> {
+        self.store.set_operational_endpoint(endpoint).await
+    }
+
+    async fn clear_operational_endpoint(&self) -> Answer<()> {
+        self.store.clear_operational_endpoint().await
+    }
+
+    async fn read_operational_endpoint(&self) -> Answer<Option<OperationalEndpoint>> {
+        self.store.read_operational_endpoint().await
+    }
+
+    async fn read_events(&self, limit: u32) -> Answer<Vec<StoredEvent>> {
+        self.store.read_events(limit).await
+    }
+
+    async fn forget_events(&self, ids: &[Uuid]) -> Answer<u64> {
+        (self.fault)("forget_events", &[])?;
+        self.store.forget_events(ids).await
     }
 }
 

@@ -189,6 +189,13 @@ async fn claim(
             SELECT u.endpoint, u.id, u.submission, u.attempts, u.cycle_attempts, u.lapses,
                 u.payload_bytes, c.kind, c.due_at, c.lapsed_worker
             FROM u JOIN c ON c.id = u.id
+        ), o AS MATERIALIZED (
+            SELECT endpoint FROM fencepost.operational_endpoint WHERE one
+        ), told AS (
+            INSERT INTO fencepost.operational_events (kind, code, endpoint, delivery, submission)
+            SELECT 4, 4, x.endpoint, x.id, x.submission
+            FROM x JOIN o ON o.endpoint <> x.endpoint
+            WHERE x.kind = 4
         ), sch AS (
             UPDATE fencepost.endpoint_schedule s SET
                 in_flight = s.in_flight + y.slots,

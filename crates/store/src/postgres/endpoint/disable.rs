@@ -26,6 +26,10 @@ pub(in crate::postgres) async fn disable(
                     updated_at = statement_timestamp()
                 WHERE key = $1 AND version = $2 AND disabled_cause IS NULL AND deleted_at IS NULL
                 RETURNING key
+            ), told AS (
+                INSERT INTO fencepost.operational_events (kind, code, endpoint)
+                SELECT 1, $3, e.key
+                FROM e JOIN fencepost.operational_endpoint o ON o.endpoint <> e.key
             )
             UPDATE fencepost.endpoint_schedule s
             SET enabled = false

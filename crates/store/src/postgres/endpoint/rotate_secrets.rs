@@ -74,6 +74,10 @@ async fn rotate_version(
                     VALUES ($5::uuid, 1::smallint, $6::bytea), ($7, 2, $8)
                 ) AS n (id, kind, sealed)
                 WHERE (n.kind & e.signing) <> 0
+            ), told AS (
+                INSERT INTO fencepost.operational_events (kind, endpoint)
+                SELECT 5, e.key
+                FROM e JOIN fencepost.operational_endpoint o ON o.endpoint <> e.key
             )
             SELECT version, signing, (SELECT max(retires_at) FROM old) AS retires_at
             FROM e"#,

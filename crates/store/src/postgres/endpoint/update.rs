@@ -134,6 +134,15 @@ async fn write(
             ), minted AS (
                 INSERT INTO fencepost.endpoint_secrets (id, endpoint, sealed, sealing_key)
                 SELECT $23, key, $24, $25 FROM e WHERE $24::bytea IS NOT NULL
+            ), told AS (
+                INSERT INTO fencepost.operational_events (kind, code, endpoint)
+                SELECT v.kind, v.code, e.key
+                FROM e JOIN fencepost.operational_endpoint o ON o.endpoint <> e.key
+                CROSS JOIN (
+                    VALUES (1::smallint, $9::smallint, $31::boolean),
+                        (5, NULL, $24::bytea IS NOT NULL)
+                ) AS v (kind, code, happened)
+                WHERE v.happened
             )
             SELECT key, application, id, url, name, event_types, headers_sealed,
                 headers_sealing_key, disabled_cause, version, deadline_ms,
@@ -174,6 +183,7 @@ async fn write(
             changed.begins_anew,
             settings.circuit_breaker,
             changed.begins_anew || !settings.circuit_breaker,
+            changed.newly_disabled,
         )
         .fetch_optional(pool)
         .await

@@ -52,6 +52,12 @@ pub(super) async fn disable_failing(
                     version = version + 1, updated_at = statement_timestamp()
                 WHERE e.key = ANY(ARRAY(SELECT endpoint FROM sl))
                 RETURNING e.key
+            ), o AS MATERIALIZED (
+                SELECT endpoint FROM fencepost.operational_endpoint WHERE one
+            ), told AS (
+                INSERT INTO fencepost.operational_events (kind, code, endpoint)
+                SELECT 1, $4, e.key
+                FROM e JOIN o ON o.endpoint <> e.key
             )
             UPDATE fencepost.endpoint_schedule s SET enabled = false
             FROM e

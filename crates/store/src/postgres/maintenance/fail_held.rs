@@ -69,7 +69,13 @@ pub(super) async fn fail_held(
                     lapses = CASE WHEN d.claim_token IS NULL THEN 0 ELSE d.lapses END,
                     lapse_since = CASE WHEN d.claim_token IS NULL THEN NULL ELSE d.lapse_since END
                 WHERE d.id = ANY(ARRAY(SELECT b.id FROM b JOIN sl ON sl.endpoint = b.endpoint))
-                RETURNING d.id
+                RETURNING d.id, d.endpoint, d.submission
+            ), o AS MATERIALIZED (
+                SELECT endpoint FROM fencepost.operational_endpoint WHERE one
+            ), told AS (
+                INSERT INTO fencepost.operational_events (kind, code, endpoint, delivery, submission)
+                SELECT 4, 5, f.endpoint, f.id, f.submission
+                FROM failed f JOIN o ON o.endpoint <> f.endpoint
             ), slots AS (
                 UPDATE fencepost.endpoint_schedule s SET in_flight = s.in_flight - y.freed
                 FROM (

@@ -15,7 +15,7 @@ use domain::rate_limit::RateLimit;
 use sqlx::FromRow;
 use time::OffsetDateTime;
 
-use super::{DeliveryRow, move_in_flight, write_row};
+use super::{DeliveryRow, move_in_flight, tell_failure, write_row};
 use crate::StoreError;
 use crate::delivery::{ClaimBatch, ClaimRequest, ClaimedDelivery, LapsedDelivery, Standing};
 use crate::sqlite::codec::{self, UnixMicros, corrupt};
@@ -162,6 +162,7 @@ impl Claim {
             row.lapses += 1;
         }
         write_row(tx, &row, &delivery).await?;
+        tell_failure(tx, &row, &delivery).await?;
 
         let (endpoint, id) = (EndpointKey::from_uuid(row.endpoint), DeliveryId::from_uuid(row.id));
         if kind.is_owned() {

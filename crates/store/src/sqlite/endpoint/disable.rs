@@ -7,6 +7,7 @@ use domain::id::EndpointKey;
 
 use crate::sqlite::codec::UnixMicros;
 use crate::sqlite::errors::Fault;
+use crate::sqlite::operational::{Happened, tell};
 use crate::sqlite::writer::{WriteTransaction, Writer};
 use crate::{StoreError, codes};
 
@@ -31,6 +32,7 @@ pub(in crate::sqlite) async fn disable_in_tx(
     let disabled = disable_version(tx, endpoint, version, cause).await?;
     if disabled {
         close_schedule(tx, endpoint).await?;
+        tell(tx, endpoint, Happened::Disabled(cause)).await?;
     }
     Ok(disabled)
 }

@@ -140,6 +140,19 @@ pub(super) async fn record_live(
                 open AND probed IS NOT DISTINCT FROM 1 AS closes,
                 open AND probed IN (0, 2) AS reopens
             FROM w
+        ), o AS MATERIALIZED (
+            SELECT endpoint FROM fencepost.operational_endpoint WHERE one
+        ), told AS (
+            INSERT INTO fencepost.operational_events (kind, code, endpoint, delivery, submission)
+            SELECT v.kind, v.code, v.endpoint, v.delivery, v.submission
+            FROM (
+                SELECT 4::smallint AS kind, x.reason AS code, x.endpoint, x.id AS delivery, x.submission
+                FROM x WHERE x.fenced AND x.next_state = 3
+                UNION ALL
+                SELECT CASE WHEN z.closes THEN 3 ELSE 2 END, z.opened_by, z.endpoint, NULL, NULL
+                FROM z WHERE z.closes OR z.opened_by IS NOT NULL
+            ) v
+            JOIN o ON o.endpoint <> v.endpoint
         ), slots AS (
             UPDATE fencepost.endpoint_schedule s SET in_flight = s.in_flight - z.freed,
                 failing_since = CASE

@@ -7,7 +7,7 @@ use domain::id::EndpointKey;
 
 use super::insert_attempt;
 use crate::delivery::Report;
-use crate::sqlite::delivery::{move_in_flight, read_row, write_row};
+use crate::sqlite::delivery::{move_in_flight, read_row, tell_failure, write_row};
 use crate::sqlite::errors::Fault;
 use crate::sqlite::writer::WriteTransaction;
 
@@ -33,6 +33,9 @@ pub(super) async fn record_live(
     };
     insert_attempt(tx, report, number, late).await?;
     write_row(tx, &row, &delivery).await?;
+    if !late {
+        tell_failure(tx, &row, &delivery).await?;
+    }
     // A parked delivery has given its slot back already.
     if held_slot && !delivery.state.holds_slot() {
         move_in_flight(tx, report.endpoint, -1).await?;
