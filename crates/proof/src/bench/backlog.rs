@@ -29,8 +29,11 @@ const LARGER: [u64; 2] = [1_000_000, 10_000_000];
 const PER_ENDPOINT: u32 = 16;
 const TOTAL: u32 = 128;
 const ENDPOINTS_PER_CLAIM: usize = 8;
-/// How many rows one measurement claims and records: less than the smallest backlog.
-const ROWS_MEASURED: u64 = 2_560;
+/// How many rows one measurement claims and records, less than the smallest backlog: a whole number of
+/// claims.
+const ROWS_MEASURED: u64 = 5_120;
+/// How many it does before, so that its session has opened what it needs and has its plans.
+const ROWS_BEFORE: u64 = 1_024;
 const GROWTH_MAX: f64 = 1.25;
 /// Of the rows of the largest size, so many are churned while a snapshot is held.
 const CHURNED: u64 = 10;
@@ -42,8 +45,10 @@ const BUFFERS_MAX: f64 = 3.0;
 struct Cost {
     claim_micros: f64,
     record_micros: f64,
-    /// Of the server, where it can be seen.
+    /// Of the session that claims and records, where it can be seen.
     cpu_micros: Option<f64>,
+    /// Of the whole server: with what it does beside, as checkpoints and vacuums.
+    server_micros: Option<f64>,
     buffers: f64,
     per_second: f64,
 }
@@ -56,18 +61,15 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
     let sizes = [SMALLEST].into_iter().chain(LARGER.into_iter().filter(|size| *size <= rows_max));
     let mut smallest: Option<Vec<Cost>> = None;
     for size in sizes {
-        context.tell(Scenario::Backlog, 0, &format!("{size} rows of history and of backlog"));
         database.clear().await?;
-        database.fill_history(&endpoints, size).await?;
-        let backlog = Backlog { endpoints: &endpoints, count: size, payload: PAYLOAD };
-        database.fill(backlog).await?;
+        fill(context, database, &endpoints, size).await?;
         database.vacuum().await?;
         let mut costs = Vec::new();
         for round in 0..context.plan.rounds {
             context.tell(Scenario::Backlog, round, &format!("claim and record at {size} rows"));
             if size == SMALLEST {
                 // So small a backlog would be used up.
-                let count = ROWS_MEASURED;
+                let count = ROWS_BEFORE + ROWS_MEASURED;
                 database.fill(Backlog { endpoints: &endpoints, count, payload: PAYLOAD }).await?;
             }
             let cost = measure(context, database, &endpoints, ROWS_MEASURED).await?;
@@ -82,10 +84,26 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
     under_an_old_snapshot(context, figures, database, &endpoints).await
 }
 
+/// History and backlog of this size. Millions take minutes: who waits is told how far they are.
+async fn fill(
+    context: &Context<'_>,
+    database: &Database,
+    endpoints: &[EndpointKey],
+    size: u64,
+) -> anyhow::Result<()> {
+    let tell = |of: &str, made: u64| {
+        context.tell(Scenario::Backlog, 0, &format!("{made} of {size} rows of {of}"));
+    };
+    database.fill_history(endpoints, size, &|made| tell("history", made)).await?;
+    let backlog = Backlog { endpoints, count: size, payload: PAYLOAD };
+    database.fill_telling(backlog, &|made| tell("backlog", made)).await
+}
+
 fn add(figures: &mut Figures, case: &str, cost: Cost) {
     figures.add(format!("{case}: claim"), "µs each", cost.claim_micros);
     figures.add(format!("{case}: record"), "µs each", cost.record_micros);
-    figures.add_if(format!("{case}: CPU of PostgreSQL"), "µs each", cost.cpu_micros);
+    figures.add_if(format!("{case}: CPU of the session"), "µs each", cost.cpu_micros);
+    figures.add_if(format!("{case}: CPU of PostgreSQL"), "µs each", cost.server_micros);
     figures.add(format!("{case}: buffers"), "each", cost.buffers);
 }
 
@@ -116,34 +134,58 @@ async fn measure(
     endpoints: &[EndpointKey],
     rows: u64,
 ) -> anyhow::Result<Cost> {
-    let sessions = database.sessions_of_the_store().await?;
+    let others = database.sessions_of_the_store().await?;
+    let buffers = database.buffers().await?;
     let store = context.stage.lone_store().await?;
-    let (cpu, buffers) = (database.used(), database.buffers().await?);
+    let before = move_rows(&store, endpoints, ROWS_BEFORE).await?;
+    let mut sessions = database.sessions_of_the_store().await?;
+    sessions.retain(|session| !others.contains(session));
+    let processes = database.processes_of(&sessions).await?;
+    let used =
+        || processes.iter().flatten().map(|session| session.used()).sum::<Option<Duration>>();
+    let used = || processes.is_some().then(used).flatten();
+    let (cpu, of_server) = (used(), database.used());
     let began = Instant::now();
-    let mut moved = Moved::default();
-    let mut turn = 0;
-    while moved.rows < rows {
-        let at = turn * ENDPOINTS_PER_CLAIM % endpoints.len();
-        let due: Vec<EndpointKey> =
-            endpoints.iter().cycle().skip(at).take(ENDPOINTS_PER_CLAIM).copied().collect();
-        turn += 1;
-        move_some(&store, &due, &mut moved).await?;
-        anyhow::ensure!(turn < endpoints.len() * 100, "the backlog is used up");
-    }
+    let moved = move_rows(&store, endpoints, rows).await?;
     let elapsed = began.elapsed();
-    let cpu = cpu.zip(database.used());
-    let cpu_micros = cpu.map(|(from, to)| each(micros(to.saturating_sub(from)), moved.rows));
+    let each_micros = |from: Option<Duration>, to: Option<Duration>| {
+        Some(each(micros(to?.saturating_sub(from?)), moved.rows))
+    };
+    let (cpu_micros, server_micros) =
+        (each_micros(cpu, used()), each_micros(of_server, database.used()));
     // A session tells what it touched when it ends.
     drop(store);
-    database.wait_for_sessions_of_the_store(sessions).await?;
+    database.wait_for_the_end_of(&sessions).await?;
     let touched = database.buffers().await?.saturating_sub(buffers);
     Ok(Cost {
         claim_micros: each(micros(moved.claiming), moved.rows),
         record_micros: each(micros(moved.recording), moved.rows),
         cpu_micros,
-        buffers: each(of_count(touched), moved.rows),
+        server_micros,
+        buffers: each(of_count(touched), before.rows + moved.rows),
         per_second: of_count(moved.rows) / elapsed.as_secs_f64(),
     })
+}
+
+/// Moves so many rows of these endpoints in turn.
+async fn move_rows(
+    store: &Arc<dyn Store>,
+    endpoints: &[EndpointKey],
+    rows: u64,
+) -> anyhow::Result<Moved> {
+    let mut moved = Moved::default();
+    let (mut turn, mut empty) = (0, 0);
+    while moved.rows < rows {
+        let at = turn * ENDPOINTS_PER_CLAIM % endpoints.len();
+        let due: Vec<EndpointKey> =
+            endpoints.iter().cycle().skip(at).take(ENDPOINTS_PER_CLAIM).copied().collect();
+        let before = moved.rows;
+        move_some(store, &due, &mut moved).await?;
+        turn += 1;
+        empty = if moved.rows == before { empty + 1 } else { 0 };
+        anyhow::ensure!(empty < endpoints.len(), "the backlog is used up");
+    }
+    Ok(moved)
 }
 
 fn micros(duration: Duration) -> f64 {
@@ -207,8 +249,14 @@ async fn under_an_old_snapshot(
 ) -> anyhow::Result<()> {
     let churned = (context.plan.rows / CHURNED).max(SMALLEST);
     database.clear().await?;
-    let count = churned + 3 * ROWS_MEASURED;
-    database.fill(Backlog { endpoints, count, payload: PAYLOAD }).await?;
+    // More than is claimed: claims are whole ones.
+    let count = churned + 4 * (ROWS_BEFORE + ROWS_MEASURED);
+    let backlog = Backlog { endpoints, count, payload: PAYLOAD };
+    let tell = |made| {
+        let what = format!("{made} of {count} rows of backlog to churn");
+        context.tell(Scenario::Backlog, 0, &what);
+    };
+    database.fill_telling(backlog, &tell).await?;
     database.vacuum().await?;
     context.tell(Scenario::Backlog, 0, "without an old snapshot");
     let clean = measure(context, database, endpoints, ROWS_MEASURED).await?;

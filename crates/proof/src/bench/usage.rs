@@ -66,14 +66,14 @@ fn processes() -> Vec<u32> {
     names.filter_map(|name| name.parse().ok()).collect()
 }
 
-/// The process that all sessions of a server descend from, if it runs on this machine.
+/// The process of one session of a server, if it runs on this machine.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Postmaster(u32);
+pub(super) struct Session(u32);
 
-impl Postmaster {
-    /// Finds it by one of its sessions: the number that the server knows it by is that of its own
-    /// container, and the database's name stands in its title.
-    pub(super) fn of_session(number: i32, database: &str) -> Option<Self> {
+impl Session {
+    /// The number that the server knows it by is that of its own container, and the database's name
+    /// stands in its title.
+    pub(super) fn find(number: i32, database: &str) -> Option<Self> {
         let number = number.to_string();
         let session = processes().into_iter().find(|id| {
             let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
@@ -84,6 +84,24 @@ impl Postmaster {
                 && title.starts_with("postgres:")
                 && title.contains(database)
         })?;
+        Some(Self(session))
+    }
+
+    /// Processor time that it has taken, to the nanosecond.
+    pub(super) fn used(self) -> Option<Duration> {
+        let told = fs::read_to_string(format!("/proc/{}/schedstat", self.0)).ok()?;
+        Some(Duration::from_nanos(told.split_whitespace().next()?.parse().ok()?))
+    }
+}
+
+/// The process that all sessions of a server descend from, if it runs on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Postmaster(u32);
+
+impl Postmaster {
+    /// Finds it by one of its sessions.
+    pub(super) fn of_session(number: i32, database: &str) -> Option<Self> {
+        let Session(session) = Session::find(number, database)?;
         Some(Self(stat(&format!("/proc/{session}/stat"))?.parent))
     }
 

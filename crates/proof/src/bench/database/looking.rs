@@ -1,14 +1,13 @@
-//! What the backlog scenario needs of the database: history, buffers, sessions, an old snapshot.
+//! What the backlog scenario needs of the database: buffers, sessions, an old snapshot.
 
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use domain::id::EndpointKey;
 use sqlx::pool::PoolConnection;
 use sqlx::{Executor as _, Postgres};
-use uuid::Uuid;
 
 use super::Database;
+use crate::bench::usage::Session;
 
 /// How long the end of a session may take.
 const SESSIONS_END: Duration = Duration::from_secs(30);
@@ -27,40 +26,6 @@ impl Snapshot {
 }
 
 impl Database {
-    /// Adds deliveries that were settled with one attempt each.
-    pub(in crate::bench) async fn fill_history(
-        &self,
-        endpoints: &[EndpointKey],
-        count: u64,
-    ) -> anyhow::Result<()> {
-        let endpoints: Vec<Uuid> = endpoints.iter().map(|key| key.as_uuid()).collect();
-        sqlx::query(
-            "-- proof::bench::database::fill_history
-            WITH n AS MATERIALIZED (
-                SELECT ($1::uuid[])[1 + n % cardinality($1::uuid[])] AS endpoint,
-                    (lpad(to_hex((extract(epoch FROM statement_timestamp()) * 1000)::bigint), 12,
-                        '0') || '7' || substr(md5(random()::text), 1, 3) || '8'
-                        || substr(md5(random()::text), 1, 15))::uuid AS id
-                FROM generate_series(1, $2) AS n
-            ), a AS (
-                INSERT INTO fencepost.attempts (endpoint, delivery, claim_token, started_at,
-                    recorded_at, number, duration_ms, outcome, status, late, response_truncated,
-                    worker, url, response)
-                SELECT endpoint, id, id, now(), now(), 1, 1, 1, 204, false, false, 'bench',
-                    'http://127.0.0.1/', ''
-                FROM n
-            )
-            INSERT INTO fencepost.settled_deliveries (endpoint, id, submission, settled_at,
-                attempts, cycle_attempts, payload_bytes, state, claimed_by)
-            SELECT endpoint, id, id, now(), 1, 1, 2, 4, 'bench' FROM n",
-        )
-        .bind(endpoints)
-        .bind(i64::try_from(count)?)
-        .execute(&self.pool)
-        .await?;
-        Ok(())
-    }
-
     /// What autovacuum would have done by the time the tables grew so large.
     pub(in crate::bench) async fn vacuum(&self) -> anyhow::Result<()> {
         self.pool
@@ -83,23 +48,37 @@ impl Database {
         Ok(u64::try_from(touched)?)
     }
 
-    /// How many sessions the store has on this database.
-    pub(in crate::bench) async fn sessions_of_the_store(&self) -> anyhow::Result<i64> {
+    /// The sessions that the store has on this database, by the numbers that the server knows them by.
+    pub(in crate::bench) async fn sessions_of_the_store(&self) -> anyhow::Result<Vec<i32>> {
         let sessions = sqlx::query_scalar(
             "-- proof::bench::database::sessions_of_the_store
-            SELECT count(*) FROM pg_stat_activity
+            SELECT pid FROM pg_stat_activity
             WHERE application_name = 'fencepost' AND datname = current_database()",
         );
-        Ok(sessions.fetch_one(&self.pool).await?)
+        Ok(sessions.fetch_all(&self.pool).await?)
     }
 
-    /// Waits until no more than so many are left.
-    pub(in crate::bench) async fn wait_for_sessions_of_the_store(
+    /// The processes of these sessions. None where one cannot be seen.
+    pub(in crate::bench) async fn processes_of(
         &self,
-        left: i64,
+        sessions: &[i32],
+    ) -> anyhow::Result<Option<Vec<Session>>> {
+        let database: String = sqlx::query_scalar(
+            "-- proof::bench::database::processes_of
+            SELECT current_database()::text",
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(sessions.iter().map(|number| Session::find(*number, &database)).collect())
+    }
+
+    /// Waits until these have ended.
+    pub(in crate::bench) async fn wait_for_the_end_of(
+        &self,
+        sessions: &[i32],
     ) -> anyhow::Result<()> {
         let until = Instant::now() + SESSIONS_END;
-        while self.sessions_of_the_store().await? > left {
+        while self.sessions_of_the_store().await?.iter().any(|it| sessions.contains(it)) {
             if Instant::now() > until {
                 bail!("a session of the store did not end");
             }
