@@ -6,10 +6,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use process::parse_duration;
 use proof::Scratch;
-use proof::bench::{Payloads, Plan, Scenario};
+use proof::bench::{Addresses, Payloads, Plan, Running, Scenario};
+use store::Backend;
 
-use crate::command_line::DatabaseArgs;
+use crate::command_line::{DEFAULT_DATABASE_URL, DatabaseArgs};
+
+const DURATION_MIN: Duration = Duration::from_millis(100);
+const DURATION_MAX: Duration = Duration::from_mins(10);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -20,9 +25,21 @@ pub(crate) struct Args {
     database: DatabaseArgs,
     /// An empty PostgreSQL database to use, where the role may not create one.
     #[arg(long, value_name = "URL", hide_env_values = true)]
-    scratch_url: Option<ScratchUrl>,
-    /// How long each case of a round is measured, 100ms to 10min.
-    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = duration)]
+    scratch_url: Option<Secret>,
+    /// Measure apis that already run, `http://HOST:PORT` each, with the workers on their database:
+    /// `ingest`, `steady` and `latency`. --database-url is then theirs, and only read.
+    #[arg(long, value_name = "URL", value_delimiter = ',', requires = "api_key")]
+    #[arg(conflicts_with = "scratch_url")]
+    api_url: Vec<String>,
+    /// A key for them, of the role `admin`.
+    #[arg(long, env = "FENCEPOST_API_KEY", value_name = "KEY", hide_env_values = true)]
+    api_key: Option<Secret>,
+    /// Where their workers reach this machine, `http://HOST:PORT` [default: loopback].
+    #[arg(long, value_name = "URL", requires = "api_url")]
+    receiver_url: Option<String>,
+    /// How long each case of a round is measured, 100ms to 10m.
+    #[arg(long, value_name = "TIME", default_value = "8s")]
+    #[arg(value_parser = |text: &str| parse_duration(text, DURATION_MIN..=DURATION_MAX))]
     duration: Duration,
     /// How often each case is measured, 1 to 100.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -69,6 +86,7 @@ impl clap::ValueEnum for Choice {
             Self::One(Scenario::Latency),
             Self::One(Scenario::Fairness),
             Self::One(Scenario::Backlog),
+            Self::One(Scenario::Growth),
             Self::One(Scenario::HotRow),
             Self::All,
         ]
@@ -82,11 +100,11 @@ impl clap::ValueEnum for Choice {
     }
 }
 
-/// An address, which may carry a password.
+/// A key, or an address, which may carry a password.
 #[derive(Clone)]
-struct ScratchUrl(String);
+struct Secret(String);
 
-impl std::str::FromStr for ScratchUrl {
+impl std::str::FromStr for Secret {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -94,18 +112,9 @@ impl std::str::FromStr for ScratchUrl {
     }
 }
 
-impl std::fmt::Debug for ScratchUrl {
+impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ScratchUrl")
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration = domain::duration::parse(text).map_err(|error| error.to_string())?;
-    if (Duration::from_millis(100)..=Duration::from_mins(10)).contains(&duration) {
-        Ok(duration)
-    } else {
-        Err("must be between 100ms and 10min".to_owned())
+        f.write_str("Secret")
     }
 }
 
@@ -126,27 +135,58 @@ impl Args {
             payloads,
             backlog: self.backlog,
             rows: self.rows,
+            program: None,
         })
+    }
+
+    /// Where apis and workers already run. None where they are to be started.
+    fn running(&self) -> anyhow::Result<Option<Addresses>> {
+        let Some(key) = self.api_key.as_ref().filter(|_| !self.api_url.is_empty()) else {
+            return Ok(None);
+        };
+        if !matches!(self.scenario, Choice::One(scenario) if scenario.takes_running()) {
+            bail!("--api-url is for ingest, steady and latency: the others arrange a database");
+        }
+        let database = match self.database.database_url.as_str() {
+            DEFAULT_DATABASE_URL => None,
+            url if Backend::of_url(url)? == Backend::Postgres => Some(url.to_owned()),
+            _ => bail!("--database-url beside --api-url is read, which is for PostgreSQL only"),
+        };
+        Ok(Some(Addresses {
+            apis: self.api_url.clone(),
+            key: key.0.clone(),
+            receiver: self.receiver_url.clone(),
+            database,
+        }))
     }
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = args.plan()?;
     let stop = process::stop_on_signal()?;
-    let lent = args.scratch_url.as_ref().map(|url| url.0.as_str());
-    let scratch = Scratch::create(&args.database.database_url, lent).await?;
     let watched = std::io::stderr().is_terminal();
     let tell = |what: &str| {
         if watched {
             eprintln!("{what} …");
         }
     };
-    let measured = tokio::select! {
-        report = proof::bench::bench(&scratch, &plan, &tell) => Some(report),
-        () = stop.cancelled() => None,
+    let measured = if let Some(addresses) = args.running()? {
+        let running = Running::find(&addresses).await?;
+        tokio::select! {
+            report = proof::bench::bench_running(&running, &plan, &tell) => Some(report),
+            () = stop.cancelled() => None,
+        }
+    } else {
+        let lent = args.scratch_url.as_ref().map(|url| url.0.as_str());
+        let scratch = Scratch::create(&args.database.database_url, lent).await?;
+        let measured = tokio::select! {
+            report = proof::bench::bench(&scratch, &plan, &tell) => Some(report),
+            () = stop.cancelled() => None,
+        };
+        // Whatever happened, the scratch database is dropped.
+        scratch.drop().await?;
+        measured
     };
-    // Whatever happened, the scratch database is dropped.
-    scratch.drop().await?;
     let Some(report) = measured else { bail!("stopped before the end") };
     let report = report?;
     if let Some(file) = &args.plot {

@@ -1,5 +1,5 @@
 //! `fencepost bench` as a person starts it, on SQLite and for a moment: what it answers, never how fast.
-//! On PostgreSQL it is run by hand.
+//! PostgreSQL's is among the integration tests.
 
 use std::process::Command;
 
@@ -44,5 +44,43 @@ fn a_scenario_that_needs_postgresql_says_so_on_sqlite() -> anyhow::Result<()> {
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout)?;
     ensure!(text.contains("is measured on PostgreSQL only"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn apis_that_already_run_are_measured_in_few_scenarios_and_the_flag_that_is_wrong_is_named()
+-> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let running = ["--api-url", "http://127.0.0.1:1", "--api-key", "fp_key"];
+    for (arguments, told) in [
+        (["deliver"].as_slice(), "--api-url is for ingest, steady and latency"),
+        (&["all"], "--api-url is for ingest, steady and latency"),
+        (&["steady", "--scratch-url", "postgres://h/d"], "--scratch-url"),
+        (&["steady", "--database-url", "sqlite:a.db"], "--database-url beside --api-url"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+            .arg("bench")
+            .args(arguments)
+            .args(running)
+            .current_dir(folder.path())
+            .env_remove("DATABASE_URL")
+            .output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success() && errors.contains(told), "{arguments:?}: {errors}");
+        ensure!(!errors.contains("fp_key"), "{errors}");
+    }
+    for (arguments, told) in [
+        (["--api-url", "http://127.0.0.1:1"], "--api-key"),
+        (["--receiver-url", "http://127.0.0.1:1"], "--api-url"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+            .args(["bench", "steady"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_remove("FENCEPOST_API_KEY")
+            .output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success() && errors.contains(told), "{arguments:?}: {errors}");
+    }
     Ok(())
 }

@@ -9,6 +9,8 @@
 //! Rounds are interleaved: each measures every part and every case once, so that a machine which
 //! becomes slower in between makes all of them slower. Medians are told, with their spread.
 //!
+//! Three scenarios can also drive processes that already run, elsewhere perhaps: see [`bench_running`].
+//!
 //! One file a scenario.
 
 mod arithmetic;
@@ -17,6 +19,7 @@ mod database;
 mod deliver;
 mod fairness;
 mod figures;
+mod growth;
 mod hot_row;
 mod ingest;
 mod latency;
@@ -27,11 +30,14 @@ mod payloads;
 mod plot;
 mod receiver;
 mod report;
+mod running;
+mod service;
 mod stage;
 mod steady;
 mod threads;
 pub(crate) mod usage;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use store::Backend;
@@ -45,6 +51,7 @@ pub use self::figures::{Course, Figure, Target, Wanted};
 pub use self::machine::Machine;
 pub use self::payloads::Payloads;
 pub use self::report::{Report, ScenarioReport};
+pub use self::running::{Addresses, Running, bench_running};
 pub use crate::processes::{API, TRIVIAL, WORKER};
 
 /// What can be measured.
@@ -62,19 +69,22 @@ pub enum Scenario {
     Fairness,
     /// Claim and record as the tables grow, and under an old snapshot.
     Backlog,
+    /// Two apis and two workers beside one of each.
+    Growth,
     /// Reservations that all need one row, in an application's own transaction.
     HotRow,
 }
 
 impl Scenario {
     /// All of them, in the order in which they run.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Ingest,
         Self::Deliver,
         Self::Steady,
         Self::Latency,
         Self::Fairness,
         Self::Backlog,
+        Self::Growth,
         Self::HotRow,
     ];
 
@@ -86,6 +96,7 @@ impl Scenario {
             Self::Latency => "latency",
             Self::Fairness => "fairness",
             Self::Backlog => "backlog",
+            Self::Growth => "growth",
             Self::HotRow => "hot-row",
         }
     }
@@ -114,6 +125,8 @@ pub struct Plan {
     /// How many rows of history and of backlog the largest tables have: 10 thousand and 1 and 10 million
     /// are measured as far as this goes.
     pub rows: u64,
+    /// What api and worker are started from; this process's own binary where nothing is said.
+    pub program: Option<PathBuf>,
 }
 
 /// How long the limits and the first moments of a case take, for each ten of the case itself.
@@ -123,6 +136,11 @@ impl Plan {
     /// How long what a part does alone is measured.
     fn alone(&self) -> Duration {
         self.duration * PART / 10
+    }
+
+    /// What is measured now, for a person who waits.
+    fn now(&self, scenario: Scenario, round: u32, what: &str) -> String {
+        format!("{} {}/{}: {what}", scenario.name(), round + 1, self.rounds)
     }
 
     /// How long a case runs before it is measured: connections open, statements are prepared.
@@ -143,8 +161,7 @@ struct Context<'a> {
 impl Context<'_> {
     /// Tells a person who waits what is measured now.
     fn tell(&self, scenario: Scenario, round: u32, what: &str) {
-        let rounds = self.plan.rounds;
-        (self.told)(&format!("{} {}/{rounds}: {what}", scenario.name(), round + 1));
+        (self.told)(&self.plan.now(scenario, round, what));
     }
 }
 
@@ -157,7 +174,7 @@ pub async fn bench(
     plan: &Plan,
     told: &(dyn Fn(&str) + Sync),
 ) -> anyhow::Result<Report> {
-    let stage = Stage::set(scratch).await?;
+    let stage = Stage::set(scratch, plan.program.as_deref()).await?;
     let database = match stage.backend()? {
         Backend::Postgres => Some(Database::open(&stage.url).await?),
         Backend::Sqlite => None,
@@ -185,6 +202,10 @@ async fn run(context: &Context<'_>, scenario: Scenario) -> anyhow::Result<Scenar
         Scenario::Latency => latency::run(context, &mut figures).await?,
         Scenario::Fairness => fairness::run(context, &mut figures).await?,
         Scenario::Backlog => backlog::run(context, &mut figures).await?,
+        Scenario::Growth => {
+            notes.extend(growth::NOTES.map(str::to_owned));
+            growth::run(context, &mut figures).await?;
+        }
         Scenario::HotRow => {
             notes.extend(hot_row::NOTES.map(str::to_owned));
             hot_row::run(context, &mut figures).await?;

@@ -49,6 +49,7 @@ impl Environment {
             .with("RUST_LOG", "warn")
             .with("FENCEPOST_LISTEN", "127.0.0.1:0")
             .with("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0")
+            .with("FENCEPOST_WORKER_PRIVATE_LISTEN", "127.0.0.1:0")
             .with("FENCEPOST_SOURCE_RATE", &format!("{RATE_UNITS_MAX}/1s"))
     }
 

@@ -1,30 +1,19 @@
 //! `fencepost bench hot-row` for a moment: what it answers, never how fast.
 
-use std::time::Duration;
-
 use anyhow::Context as _;
 use integration_tests::postgres::TestPostgres;
 use proof::Scratch;
-use proof::bench::{Payloads, Plan, Scenario, bench};
+use proof::bench::{Scenario, bench};
 
-fn plan() -> Plan {
-    Plan {
-        scenarios: vec![Scenario::HotRow],
-        duration: Duration::from_millis(300),
-        rounds: 1,
-        connections: 1,
-        payloads: Payloads::of_bytes(64),
-        backlog: 100,
-        rows: 10_000,
-    }
-}
+use crate::scenarios::{MEASURING, plan};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hot_row_is_measured_in_every_manner_without_an_error_and_its_queue_is_drawn()
 -> anyhow::Result<()> {
+    let _alone = MEASURING.lock().await;
     let database = TestPostgres::shared().await?.database().await?;
     let scratch = Scratch::create(database.url(), None).await?;
-    let report = bench(&scratch, &plan(), &|_| {}).await;
+    let report = bench(&scratch, &plan(&[Scenario::HotRow]), &|_| {}).await;
     scratch.drop().await?;
     let report = report?;
     let [hot_row] = report.scenarios.as_slice() else { anyhow::bail!("one scenario: {report}") };

@@ -1,7 +1,8 @@
-//! `fencepost verify` on PostgreSQL: that it sees what holds, and what does not. And of `fencepost bench` what
-//! needs no process of its own.
+//! `fencepost verify` on PostgreSQL: that it sees what holds, and what does not. And `fencepost bench`.
 
 mod hot_row;
+mod running;
+mod scenarios;
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;

@@ -7,6 +7,7 @@ const PREFIX: &str = "FENCEPOST_";
 /// those of the others too. A test of the binary holds this list to its arguments.
 pub const VARIABLES: &[&str] = &[
     "FENCEPOST_ALLOW_NETWORKS",
+    "FENCEPOST_API_KEY",
     "FENCEPOST_API_STOP_DEADLINE",
     "FENCEPOST_API_THREADS",
     "FENCEPOST_BODY_DEADLINE",

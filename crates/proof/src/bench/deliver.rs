@@ -5,19 +5,21 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use domain::id::EndpointKey;
 
-use super::arithmetic::{of_count, per_second, serial_limit};
+use super::arithmetic::{per_second, serial_limit};
 use super::database::{Backlog, Database};
 use super::figures::{Figures, Wanted};
 use super::meter::{Meter, add_done};
-use super::processes::Process;
 use super::receiver::{self, Conduct, Receiver};
+use super::service::{Service, Size, peak_mebibytes};
 use super::{Context, Scenario};
 
-const ENDPOINTS: usize = 100;
+pub(super) const ENDPOINTS: usize = 100;
 /// How many requests the bare client has open: more do not go faster on loopback.
 pub(super) const BARE_CONNECTIONS: usize = 64;
 /// How often the receiver is asked whether it is drained.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long the first delivery may take.
+const FIRST: Duration = Duration::from_secs(20);
 /// How long nothing may arrive before the backlog counts as drained.
 const QUIET: Duration = Duration::from_secs(2);
 
@@ -25,6 +27,13 @@ struct Case {
     name: &'static str,
     conduct: Conduct,
     endpoints: usize,
+}
+
+/// What is drained, and by how many.
+pub(super) struct Drain<'a> {
+    pub(super) case: &'a str,
+    pub(super) endpoints: &'a [EndpointKey],
+    pub(super) workers: usize,
 }
 
 const AT_ONCE: &str = "receiver at once, 100 endpoints";
@@ -52,8 +61,8 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
         let mut at_once = None;
         for (case, endpoints) in &cases {
             context.tell(Scenario::Deliver, round, case.name);
-            let rate = drain(context, figures, database, &receiver, case, endpoints).await?;
-            figures.add(format!("{}: delivered", case.name), "/s", rate);
+            let drained = Drain { case: case.name, endpoints, workers: 1 };
+            let rate = drain(context, figures, database, &receiver, drained).await?;
             match at_once {
                 None => {
                     let reached = rate / limit;
@@ -112,43 +121,49 @@ async fn fill(
     database.fill(backlog).await
 }
 
-/// Lets a worker deliver the backlog until it is drained, at most for the duration, and tells how many
+/// Lets workers deliver the backlog until it is drained, at most for the duration, and tells how many
 /// a second. What came in the first moments does not count.
-async fn drain(
+pub(super) async fn drain(
     context: &Context<'_>,
     figures: &mut Figures,
     database: &Database,
     receiver: &Receiver,
-    case: &Case,
-    endpoints: &[EndpointKey],
+    Drain { case, endpoints, workers }: Drain<'_>,
 ) -> anyhow::Result<f64> {
     fill(context, database, endpoints).await?;
     let started = receiver.delivered();
     let begun = database.done().await?;
-    let worker = Process::worker(&context.stage.environment()).await?;
-    let meter = Meter { api: None, worker: Some(&worker), database: Some(database) };
+    let service = Service::start(context, Size { apis: 0, workers }).await?;
+    let meter = Meter { apis: &[], workers: &service.workers, database: Some(database) };
     let enough = started + context.plan.backlog;
+    wait_until(receiver, started + 1, FIRST).await;
     wait_until(receiver, enough, context.plan.warm_up()).await;
     let (from, before) = (meter.read(), receiver.delivered());
     let last = wait_until(receiver, enough, context.plan.duration).await;
     let (to, delivered) = (meter.read(), receiver.delivered() - before);
-    let used = to.since(from);
-    used.add_to(figures, case.name, delivered);
-    let peak = worker.peak_memory().map(|bytes| of_count(bytes) / 1_048_576.0);
-    figures.add_if(format!("{}: peak memory of worker", case.name), "MiB", peak);
-    worker.kill().await?;
+    to.since(from).add_to(figures, case, delivered);
+    let peak = peak_mebibytes(&service.workers);
+    figures.add_if(format!("{case}: peak memory of worker"), "MiB", peak);
+    service.kill().await?;
     let all = receiver.delivered() - started;
-    add_done(figures, case.name, begun, database.done().await?, all);
+    add_done(figures, case, begun, database.done().await?, all);
     database.clear().await?;
-    Ok(per_second(delivered, last.duration_since(from.at)))
+    anyhow::ensure!(
+        delivered > 0,
+        "nothing was delivered while it was measured: a longer --backlog is needed"
+    );
+    let rate = per_second(delivered, last.duration_since(from.at));
+    figures.add(format!("{case}: delivered"), "/s", rate);
+    Ok(rate)
 }
 
-/// Waits until so many are delivered, until nothing is any more, or for that long. Answers when the
+/// Waits until so many are delivered, until nothing is any more after some were, or for that long. Answers when the
 /// last one was seen.
 async fn wait_until(receiver: &Receiver, enough: u64, duration: Duration) -> Instant {
     let until = Instant::now() + duration;
-    let (mut count, mut last) = (receiver.delivered(), Instant::now());
-    while count < enough && Instant::now() < until && last.elapsed() < QUIET {
+    let before = receiver.delivered();
+    let (mut count, mut last) = (before, Instant::now());
+    while count < enough && Instant::now() < until && (count == before || last.elapsed() < QUIET) {
         tokio::time::sleep(LOOK_EVERY).await;
         let now = receiver.delivered();
         if now > count {

@@ -7,11 +7,12 @@ use domain::id::EndpointKey;
 
 use super::arithmetic::{per_second, serial_limit};
 use super::figures::{Figures, Wanted};
-use super::load::{Load, Pace, Producers};
+use super::load::{Load, Producers};
 use super::meter::{Meter, add_done};
 use super::processes::{Environment, Process};
+use super::service::peak_mebibytes;
 use super::stage::Endpoint;
-use super::{Context, Scenario};
+use super::{Context, Plan, Scenario};
 
 /// How many endpoints are submitted to.
 const ENDPOINTS: usize = 100;
@@ -19,14 +20,14 @@ const ENDPOINTS: usize = 100;
 const URL: &str = "http://127.0.0.1/";
 
 /// A way to submit.
-struct Case {
-    name: &'static str,
-    repeated_percent: u64,
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) repeated_percent: u64,
     /// How many submissions share one commit at most, where that is not the default.
-    commit_rows: Option<&'static str>,
+    pub(super) commit_rows: Option<&'static str>,
 }
 
-const CASES: [Case; 3] = [
+pub(super) const CASES: [Case; 3] = [
     Case { name: "unique keys", repeated_percent: 0, commit_rows: None },
     Case { name: "10 % repeated keys", repeated_percent: 10, commit_rows: None },
     Case { name: "one submission a commit", repeated_percent: 0, commit_rows: Some("1") },
@@ -59,7 +60,6 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
                 None => environment.clone(),
             };
             let accepted = measure(context, figures, &environment, &endpoints, case).await?;
-            figures.add(format!("{}: answered", case.name), "/s", accepted);
             if place == 0 && context.database.is_some() {
                 let reached = accepted / limit;
                 figures.target("accepted, of the serial limit", "", Wanted::AtLeast(0.5), reached);
@@ -70,17 +70,13 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
 }
 
 /// Submissions to these endpoints, each with a key of its own, as fast as they are answered.
-pub(super) fn load(context: &Context<'_>, endpoints: &[Endpoint], address: SocketAddr) -> Load {
-    Load {
-        address,
-        paths: endpoints.iter().map(|endpoint| endpoint.path.clone()).collect(),
-        key: context.stage.authorization.clone(),
-        connections: context.plan.connections,
-        payloads: context.plan.payloads.clone(),
-        repeated_percent: 0,
-        pace: Pace::AsAnswered,
-        kept: false,
-    }
+pub(super) fn load(
+    context: &Context<'_>,
+    endpoints: &[Endpoint],
+    addresses: &[SocketAddr],
+) -> Load {
+    let paths = endpoints.iter().map(|endpoint| endpoint.path.clone()).collect();
+    Load::of(context.plan, paths, &context.stage.authorization, addresses)
 }
 
 /// The same requests to the same server, which answers each at once.
@@ -88,9 +84,9 @@ pub(super) async fn api_alone(
     context: &Context<'_>,
     endpoints: &[Endpoint],
 ) -> anyhow::Result<f64> {
-    let (process, address) = Process::trivial(&Environment::default()).await?;
-    let producers = Producers::start(load(context, endpoints, address))?;
-    tokio::time::sleep(context.plan.warm_up()).await;
+    let (process, address) = Process::trivial(&context.stage.environment()).await?;
+    let producers = Producers::start(load(context, endpoints, &[address]))?;
+    producers.warm_up(context.plan.warm_up()).await;
     let (began, before) = (Instant::now(), producers.answered());
     tokio::time::sleep(context.plan.alone()).await;
     let rate = per_second(producers.answered() - before, began.elapsed());
@@ -108,32 +104,45 @@ async fn measure(
 ) -> anyhow::Result<f64> {
     let database = context.database.as_ref();
     let (api, address) = Process::api(environment).await?;
-    let load = load(context, endpoints, address);
+    let load = load(context, endpoints, &[address]);
     let load = Load { repeated_percent: case.repeated_percent, ..load };
-    let meter = Meter { api: Some(&api), worker: None, database };
+    let meter = Meter { apis: std::slice::from_ref(&api), workers: &[], database };
     let begun = match database {
         Some(database) => Some(database.done().await?),
         None => None,
     };
-    let producers = Producers::start(load)?;
-    tokio::time::sleep(context.plan.warm_up()).await;
-    let (from, before) = (meter.read(), producers.answered());
-    tokio::time::sleep(context.plan.duration).await;
-    let (to, answered) = (meter.read(), producers.answered() - before);
-    let used = to.since(from);
-    let all = {
-        let peak = api.peak_memory();
-        let mebibytes = peak.map(|bytes| super::arithmetic::of_count(bytes) / 1_048_576.0);
-        figures.add_if(format!("{}: peak memory of api", case.name), "MiB", mebibytes);
-        let all = producers.answered();
-        producers.stop().await?;
-        all
-    };
-    used.add_to(figures, case.name, answered);
+    let (rate, all) = drive(context.plan, figures, load, meter, case.name).await?;
+    figures.add_if(
+        format!("{}: peak memory of api", case.name),
+        "MiB",
+        peak_mebibytes(std::slice::from_ref(&api)),
+    );
     api.kill().await?;
     if let (Some(database), Some(begun)) = (database, begun) {
         add_done(figures, case.name, begun, database.done().await?, all);
         database.clear().await?;
     }
-    Ok(per_second(answered, used.elapsed))
+    Ok(rate)
+}
+
+/// Submits, and tells how many a second were answered, and how many in all.
+pub(super) async fn drive(
+    plan: &Plan,
+    figures: &mut Figures,
+    load: Load,
+    meter: Meter<'_>,
+    case: &str,
+) -> anyhow::Result<(f64, u64)> {
+    let producers = Producers::start(load)?;
+    producers.warm_up(plan.warm_up()).await;
+    let (from, before) = (meter.read(), producers.answered());
+    tokio::time::sleep(plan.duration).await;
+    let (to, answered) = (meter.read(), producers.answered() - before);
+    let all = producers.answered();
+    producers.stop().await?;
+    let used = to.since(from);
+    used.add_to(figures, case, answered);
+    let rate = per_second(answered, used.elapsed);
+    figures.add(format!("{case}: answered"), "/s", rate);
+    Ok((rate, all))
 }

@@ -14,14 +14,14 @@ use super::database::Database;
 use super::figures::{Figures, Wanted};
 use super::ingest::load;
 use super::load::{Load, Pace, Producers, Sent};
-use super::processes::Process;
 use super::receiver::{Arrival, Conduct, Receiver};
+use super::service::{Service, Size};
 use super::stage::Endpoint;
-use super::{Context, Scenario};
+use super::{Context, Plan, Scenario};
 
 const ENDPOINTS: usize = 100;
 /// Submissions a second, with what their percentiles may be at most, as a multiple of one commit.
-const RATES: [(u32, &[(f64, f64)]); 3] =
+pub(super) const RATES: [(u32, &[(f64, f64)]); 3] =
     [(100, &[(0.5, 8.0), (0.99, 20.0)]), (500, &[]), (1_000, &[(0.99, 40.0)])];
 /// The percentiles that are told.
 const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
@@ -40,15 +40,9 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
         for (rate, wanted) in RATES {
             context.tell(Scenario::Latency, round, &format!("{rate} submissions/s"));
             let measured = measure(context, &receiver, &endpoints, rate).await?;
-            let Measured { latencies, lost, per_second } = measured;
-            figures.add(format!("{rate}/s: submitted"), "/s", per_second);
-            figures.add(format!("{rate}/s: not arrived within 5 s"), "", of_count(lost));
-            for (name, share) in SHARES {
-                let latency = percentile(&latencies, share).context("nothing arrived")?;
-                figures.add(format!("{rate}/s: {name}"), "ms", millis(latency));
-            }
+            measured.add_to(figures, rate)?;
             for (share, times) in wanted {
-                let latency = percentile(&latencies, *share).context("nothing arrived")?;
+                let latency = percentile(&measured.latencies, *share).context("nothing arrived")?;
                 let name = format!("{rate}/s: p{:.0}, of one commit", share * 100.0);
                 figures.target(name, "x", Wanted::AtMost(*times), ratio(latency, commit));
             }
@@ -58,11 +52,23 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
     Ok(())
 }
 
-struct Measured {
+pub(super) struct Measured {
     /// In order.
     latencies: Vec<Duration>,
     lost: u64,
     per_second: f64,
+}
+
+impl Measured {
+    pub(super) fn add_to(&self, figures: &mut Figures, rate: u32) -> anyhow::Result<()> {
+        figures.add(format!("{rate}/s: submitted"), "/s", self.per_second);
+        figures.add(format!("{rate}/s: not arrived within 5 s"), "", of_count(self.lost));
+        for (name, share) in SHARES {
+            let latency = percentile(&self.latencies, share).context("nothing arrived")?;
+            figures.add(format!("{rate}/s: {name}"), "ms", millis(latency));
+        }
+        Ok(())
+    }
 }
 
 async fn measure(
@@ -71,26 +77,34 @@ async fn measure(
     endpoints: &[Endpoint],
     rate: u32,
 ) -> anyhow::Result<Measured> {
-    let environment = context.stage.environment();
-    let worker = Process::worker(&environment).await?;
-    let (api, address) = Process::api(&environment).await?;
+    let service = Service::start(context, Size { apis: 1, workers: 1 }).await?;
+    let load = load(context, endpoints, &service.addresses);
+    let measured = drive(context.plan, receiver, load, rate).await?;
+    service.kill().await?;
+    Ok(measured)
+}
+
+/// Submits at that rate, and waits for what is on its way.
+pub(super) async fn drive(
+    plan: &Plan,
+    receiver: &Receiver,
+    load: Load,
+    rate: u32,
+) -> anyhow::Result<Measured> {
     receiver.keep_arrivals();
     let pace = Pace::PerSecond(rate.into());
     let delivered = receiver.delivered_from_now();
-    let producers =
-        Producers::start(Load { pace, kept: true, ..load(context, endpoints, address) })?;
+    let producers = Producers::start(Load { pace, kept: true, ..load })?;
     let began = Instant::now();
-    tokio::time::sleep(context.plan.warm_up()).await;
+    producers.warm_up(plan.warm_up()).await;
     let measured_from = Instant::now();
-    tokio::time::sleep(context.plan.duration).await;
+    tokio::time::sleep(plan.duration).await;
     let sent = producers.stop().await?;
     let elapsed = began.elapsed();
     let until = Instant::now() + ARRIVAL_MAX;
     while delivered.count() < u64::try_from(sent.len())? && Instant::now() < until {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    api.kill().await?;
-    worker.kill().await?;
     let per_second = super::arithmetic::per_second(u64::try_from(sent.len())?, elapsed);
     let sent: Vec<Sent> = sent.into_iter().filter(|sent| sent.at >= measured_from).collect();
     let latencies = latencies(&sent, &receiver.take_arrivals());

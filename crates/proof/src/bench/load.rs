@@ -18,17 +18,23 @@ use uuid::Uuid;
 use super::client::Connection;
 use super::payloads::Payloads;
 use super::receiver::Delivered;
-use super::{threads, usage};
+use super::{Plan, threads, usage};
 
 /// What its threads are called.
 const THREADS: &str = "bench-load";
 /// How long who is ahead of the deliveries waits before it looks again.
 const AHEAD_WAIT: Duration = Duration::from_millis(2);
 
+/// How long the first answer may take, and how often it is looked for. Why there is none is told when they
+/// are stopped.
+const FIRST_ANSWER: Duration = Duration::from_secs(20);
+const FIRST_LOOK: Duration = Duration::from_millis(2);
+
 /// What is submitted where.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
-    pub(super) address: SocketAddr,
+    /// The apis, which the connections are spread over.
+    pub(super) addresses: Vec<SocketAddr>,
     /// The paths that are posted to, in turn.
     pub(super) paths: Vec<String>,
     pub(super) key: String,
@@ -83,6 +89,22 @@ struct Answer {
     submission_id: Uuid,
 }
 
+impl Load {
+    /// Submissions to these paths, each with a key of its own, as fast as they are answered.
+    pub(super) fn of(plan: &Plan, paths: Vec<String>, key: &str, addresses: &[SocketAddr]) -> Self {
+        Self {
+            addresses: addresses.to_vec(),
+            paths,
+            key: key.to_owned(),
+            connections: plan.connections,
+            payloads: plan.payloads.clone(),
+            repeated_percent: 0,
+            pace: Pace::AsAnswered,
+            kept: false,
+        }
+    }
+}
+
 impl Producers {
     /// Opens the connections and begins.
     pub(super) fn start(load: Load) -> anyhow::Result<Self> {
@@ -98,10 +120,19 @@ impl Producers {
             run: store::new_id::uuid_now(),
         });
         let mut running = JoinSet::new();
-        for _ in 0..connections {
-            running.spawn_on(Arc::clone(&shared).produce(), runtime.handle());
+        for address in shared.load.addresses.iter().copied().cycle().take(connections) {
+            running.spawn_on(Arc::clone(&shared).produce(address), runtime.handle());
         }
         Ok(Self { shared, running, runtime: Some(runtime) })
+    }
+
+    /// Lets them go on for so long from the first answer on: connections open, statements are prepared.
+    pub(super) async fn warm_up(&self, duration: Duration) {
+        let until = Instant::now() + FIRST_ANSWER;
+        while self.answered() == 0 && Instant::now() < until {
+            tokio::time::sleep(FIRST_LOOK).await;
+        }
+        tokio::time::sleep(duration).await;
     }
 
     /// How many were accepted as new.
@@ -139,8 +170,8 @@ impl Drop for Producers {
 }
 
 impl Shared {
-    async fn produce(self: Arc<Self>) -> anyhow::Result<Vec<Sent>> {
-        let mut connection = Connection::open(self.load.address).await?;
+    async fn produce(self: Arc<Self>, address: SocketAddr) -> anyhow::Result<Vec<Sent>> {
+        let mut connection = Connection::open(address).await?;
         let mut sent = Vec::new();
         while !self.stop.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

@@ -12,8 +12,8 @@ use super::receiver::Receiver;
 /// What is measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Meter<'a> {
-    pub(super) api: Option<&'a Process>,
-    pub(super) worker: Option<&'a Process>,
+    pub(super) apis: &'a [Process],
+    pub(super) workers: &'a [Process],
     pub(super) database: Option<&'a Database>,
 }
 
@@ -32,13 +32,19 @@ impl Meter<'_> {
     pub(super) fn read(self) -> Reading {
         Reading {
             at: Instant::now(),
-            api: self.api.and_then(Process::used),
-            worker: self.worker.and_then(Process::used),
+            api: all(self.apis),
+            worker: all(self.workers),
             postgres: self.database.and_then(Database::used),
             load: Producers::used(),
             receiver: Receiver::used(),
         }
     }
+}
+
+/// What these have used together. None of none.
+fn all(processes: &[Process]) -> Option<Duration> {
+    let used = || processes.iter().map(Process::used).sum::<Option<Duration>>();
+    (!processes.is_empty()).then(used).flatten()
 }
 
 impl Reading {

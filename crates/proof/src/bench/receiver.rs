@@ -2,7 +2,7 @@
 //! of the request says.
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -75,7 +75,8 @@ pub(super) struct Arrival {
 /// A receiver on loopback, on threads of its own.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    address: SocketAddr,
+    /// What the paths of its addresses stand behind.
+    base: String,
     state: Arc<State>,
     runtime: Option<Runtime>,
 }
@@ -90,10 +91,21 @@ struct State {
 
 impl Receiver {
     pub(super) fn start() -> anyhow::Result<Self> {
-        let runtime = threads::runtime(THREADS)?;
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let base = format!("http://{}", listener.local_addr()?);
+        Self::listening(listener, base)
+    }
+
+    /// For workers elsewhere, which reach it there: `http://HOST:PORT`, that port of this machine.
+    pub(super) fn start_at(base: &str, port: u16) -> anyhow::Result<Self> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, port));
+        let listener = listener.with_context(|| format!("port {port} for the receiver"))?;
+        Self::listening(listener, base.to_owned())
+    }
+
+    fn listening(listener: std::net::TcpListener, base: String) -> anyhow::Result<Self> {
+        let runtime = threads::runtime(THREADS)?;
         listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let state = Arc::new(State::default());
         let listening = Arc::clone(&state);
         runtime.spawn(async move {
@@ -101,11 +113,11 @@ impl Receiver {
                 listen(listener, listening).await;
             }
         });
-        Ok(Self { address, state, runtime: Some(runtime) })
+        Ok(Self { base, state, runtime: Some(runtime) })
     }
 
     pub(super) fn url(&self, conduct: Conduct) -> String {
-        format!("http://{}{}", self.address, conduct.path())
+        format!("{}{}", self.base, conduct.path())
     }
 
     /// How many requests were answered with a 204.

@@ -1,6 +1,7 @@
 //! What all scenarios stand on: a scratch database with endpoints and a key, and plain connections to
 //! look at it with.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -30,6 +31,7 @@ pub(super) struct Stage {
     /// The value of the header that the api wants.
     pub(super) authorization: String,
     sealing_key: String,
+    program: Option<PathBuf>,
 }
 
 /// An endpoint, and the path that its submissions go to.
@@ -40,7 +42,8 @@ pub(super) struct Endpoint {
 }
 
 impl Stage {
-    pub(super) async fn set(scratch: &Scratch) -> anyhow::Result<Self> {
+    /// `program` is what api and worker are started from, where that is not this process's own binary.
+    pub(super) async fn set(scratch: &Scratch, program: Option<&Path>) -> anyhow::Result<Self> {
         let sealing_key = SealingKey::generate()?;
         let exposed = STANDARD.encode(sealing_key.expose());
         let options = StoreOptions::new(Sealer::new(sealing_key, Vec::new()));
@@ -52,6 +55,7 @@ impl Stage {
             store,
             authorization: format!("Bearer {}", key.reveal()),
             sealing_key: exposed,
+            program: program.map(Path::to_owned),
         })
     }
 
@@ -71,7 +75,12 @@ impl Stage {
 
     /// What a process on this stage is told.
     pub(super) fn environment(&self) -> Environment {
-        Environment::on(&self.url, &self.sealing_key).with("FENCEPOST_ALLOW_NETWORKS", LOOPBACK)
+        let environment = Environment::on(&self.url, &self.sealing_key)
+            .with("FENCEPOST_ALLOW_NETWORKS", LOOPBACK);
+        match &self.program {
+            Some(program) => environment.of(program),
+            None => environment,
+        }
     }
 
     /// Endpoints that lead there, each with the settings of any other but for its limit of submissions.

@@ -3,24 +3,24 @@
 //! Producers that are far ahead of the deliveries wait: what is accepted is then what is delivered, and
 //! the backlog stays short.
 
-use std::net::SocketAddr;
 use std::time::Instant;
 
 use domain::id::EndpointKey;
 
-use super::arithmetic::{of_count, per_second, serial_limit};
+use super::arithmetic::{per_second, serial_limit};
 use super::database::{Backlog, Database};
 use super::deliver::BARE_CONNECTIONS;
 use super::figures::{Figures, Wanted};
 use super::ingest::{api_alone, load};
 use super::load::{Load, Pace, Producers};
 use super::meter::{Meter, add_done};
-use super::processes::Process;
 use super::receiver::{self, Conduct, Receiver};
+use super::service::{Service, Size, peak_mebibytes};
 use super::stage::Endpoint;
-use super::{Context, Scenario};
+use super::{Context, Plan, Scenario};
 
-const ENDPOINTS: usize = 100;
+pub(super) const ENDPOINTS: usize = 100;
+const ONE_OF_EACH: Size = Size { apis: 1, workers: 1 };
 /// How many may be accepted and not yet delivered.
 const AHEAD_MAX: u64 = 2_000;
 /// How much longer than a case of another scenario this one is measured, in halves.
@@ -31,35 +31,6 @@ const COST_MAX: f64 = 300.0;
 const API_MEMORY_MAX: f64 = 100.0;
 const WORKER_MEMORY_MAX: f64 = 150.0;
 
-/// Api and worker, apart or in one process.
-struct Service {
-    address: SocketAddr,
-    api: Process,
-    /// On PostgreSQL. SQLite has one server.
-    worker: Option<Process>,
-}
-
-impl Service {
-    async fn start(context: &Context<'_>) -> anyhow::Result<Self> {
-        let environment = context.stage.environment();
-        if context.database.is_none() {
-            let (api, address) = Process::serve(&environment).await?;
-            return Ok(Self { address, api, worker: None });
-        }
-        let worker = Process::worker(&environment).await?;
-        let (api, address) = Process::api(&environment).await?;
-        Ok(Self { address, api, worker: Some(worker) })
-    }
-
-    async fn kill(self) -> anyhow::Result<()> {
-        self.api.kill().await?;
-        if let Some(worker) = self.worker {
-            worker.kill().await?;
-        }
-        Ok(())
-    }
-}
-
 pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow::Result<()> {
     let receiver = Receiver::start()?;
     let url = receiver.url(Conduct::AtOnce);
@@ -67,10 +38,16 @@ pub(super) async fn run(context: &Context<'_>, figures: &mut Figures) -> anyhow:
     for round in 0..context.plan.rounds {
         let limit = limits(context, figures, &receiver, &endpoints, round).await?;
         context.tell(Scenario::Steady, round, "ingest and delivery");
-        let delivered = measure(context, figures, &receiver, &endpoints).await?;
+        let measured = measure(context, figures, &receiver, &endpoints, ONE_OF_EACH, None).await?;
+        if let Some(cost) = measured.cost {
+            let name = "CPU of api, worker and PostgreSQL for each delivered";
+            figures.target(name, "µs", Wanted::AtMost(COST_MAX), cost);
+        }
+        add_memory(figures, context, &measured);
         if let Some(limit) = limit {
             let name = "delivered, of the serial limit of all parts";
-            figures.target(name, "", Wanted::AtLeast(0.5), delivered / limit);
+            let reached = measured.delivered_per_second / limit;
+            figures.target(name, "", Wanted::AtLeast(0.5), reached);
         }
     }
     Ok(())
@@ -119,58 +96,97 @@ async fn alone(
     Ok((accepting, delivering))
 }
 
-async fn measure(
+/// What a case came to.
+pub(super) struct Measured {
+    pub(super) delivered_per_second: f64,
+    /// Microseconds of processor time of api, worker and PostgreSQL for one delivered.
+    cost: Option<f64>,
+    /// MiB, of the process that had most.
+    api_memory: Option<f64>,
+    worker_memory: Option<f64>,
+}
+
+/// Both at once with so many processes. Each figure has the case in front of its name, where that has one.
+pub(super) async fn measure(
     context: &Context<'_>,
     figures: &mut Figures,
     receiver: &Receiver,
     endpoints: &[Endpoint],
-) -> anyhow::Result<f64> {
+    size: Size,
+    case: Option<&str>,
+) -> anyhow::Result<Measured> {
     let database = context.database.as_ref();
     let begun = match database {
         Some(database) => Some(database.done().await?),
         None => None,
     };
     let started = receiver.delivered();
-    let service = Service::start(context).await?;
+    let service = Service::start(context, size).await?;
+    let meter = Meter { apis: &service.apis, workers: &service.workers, database };
+    let load = load(context, endpoints, &service.addresses);
+    let driven = drive(context.plan, figures, receiver, load, meter, case).await?;
+    let (api_memory, worker_memory) =
+        (peak_mebibytes(&service.apis), peak_mebibytes(&service.workers));
+    service.kill().await?;
+    if let (Some(database), Some(begun)) = (database, begun) {
+        let all = receiver.delivered() - started;
+        let case = case.unwrap_or(EACH);
+        add_done(figures, case, begun, database.done().await?, all);
+        database.clear().await?;
+    }
+    let Driven { delivered_per_second, cost } = driven;
+    Ok(Measured { delivered_per_second, cost, api_memory, worker_memory })
+}
+
+/// What is told of each where the case has no name.
+pub(super) const EACH: &str = "for each delivered";
+
+pub(super) struct Driven {
+    delivered_per_second: f64,
+    /// Microseconds of processor time of what can be seen of the product, for one delivered.
+    cost: Option<f64>,
+}
+
+/// Submits as fast as what is submitted is delivered.
+pub(super) async fn drive(
+    plan: &Plan,
+    figures: &mut Figures,
+    receiver: &Receiver,
+    load: Load,
+    meter: Meter<'_>,
+    case: Option<&str>,
+) -> anyhow::Result<Driven> {
     let pace = Pace::KeepingUp { delivered: receiver.delivered_from_now(), ahead_max: AHEAD_MAX };
-    let producers = Producers::start(Load { pace, ..load(context, endpoints, service.address) })?;
-    tokio::time::sleep(context.plan.warm_up()).await;
-    let meter = Meter { api: Some(&service.api), worker: service.worker.as_ref(), database };
+    let producers = Producers::start(Load { pace, ..load })?;
+    producers.warm_up(plan.warm_up()).await;
     let (from, accepted, delivered) = (meter.read(), producers.accepted(), receiver.delivered());
     let began = Instant::now();
-    tokio::time::sleep(context.plan.duration * LONGER / 2).await;
+    tokio::time::sleep(plan.duration * LONGER / 2).await;
     let (to, elapsed) = (meter.read(), began.elapsed());
     let delivered = receiver.delivered() - delivered;
     let accepted = producers.accepted() - accepted;
     producers.stop().await?;
     let used = to.since(from);
-    figures.add("accepted", "/s", per_second(accepted, elapsed));
-    figures.add("delivered", "/s", per_second(delivered, elapsed));
-    used.add_to(figures, "for each delivered", delivered);
-    if let Some(cost) = used.of_the_product(delivered) {
-        let name = "CPU of api, worker and PostgreSQL for each delivered";
-        figures.target(name, "µs", Wanted::AtMost(COST_MAX), cost);
+    let delivered_per_second = per_second(delivered, elapsed);
+    for (name, rate) in
+        [("accepted", per_second(accepted, elapsed)), ("delivered", delivered_per_second)]
+    {
+        let name = case.map_or(name.to_owned(), |case| format!("{case}: {name}"));
+        figures.add(name, "/s", rate);
     }
-    add_memory(figures, &service);
-    service.kill().await?;
-    if let (Some(database), Some(begun)) = (database, begun) {
-        let all = receiver.delivered() - started;
-        add_done(figures, "for each delivered", begun, database.done().await?, all);
-        database.clear().await?;
-    }
-    Ok(per_second(delivered, elapsed))
+    used.add_to(figures, case.unwrap_or(EACH), delivered);
+    Ok(Driven { delivered_per_second, cost: used.of_the_product(delivered) })
 }
 
-fn add_memory(figures: &mut Figures, service: &Service) {
-    let mebibytes = |process: &Process| Some(of_count(process.peak_memory()?) / 1_048_576.0);
-    let Some(worker) = &service.worker else {
-        figures.add_if("peak memory of serve", "MiB", mebibytes(&service.api));
+fn add_memory(figures: &mut Figures, context: &Context<'_>, measured: &Measured) {
+    if context.database.is_none() {
+        figures.add_if("peak memory of serve", "MiB", measured.api_memory);
         return;
-    };
-    if let Some(memory) = mebibytes(&service.api) {
+    }
+    if let Some(memory) = measured.api_memory {
         figures.target("peak memory of api", "MiB", Wanted::AtMost(API_MEMORY_MAX), memory);
     }
-    if let Some(memory) = mebibytes(worker) {
+    if let Some(memory) = measured.worker_memory {
         figures.target("peak memory of worker", "MiB", Wanted::AtMost(WORKER_MEMORY_MAX), memory);
     }
 }

@@ -37,6 +37,15 @@ impl Database {
         Ok(())
     }
 
+    /// Whether there is an endpoint of this id.
+    pub(in crate::bench) async fn has_endpoint(&self, id: &str) -> anyhow::Result<bool> {
+        let has = sqlx::query_scalar(
+            "-- proof::bench::database::has_endpoint
+            SELECT EXISTS (SELECT FROM fencepost.endpoints WHERE id = $1)",
+        );
+        Ok(has.bind(id).fetch_one(&self.pool).await?)
+    }
+
     /// Pages that sessions have touched, as far as they have told.
     pub(in crate::bench) async fn buffers(&self) -> anyhow::Result<u64> {
         let touched: i64 = sqlx::query_scalar(
