@@ -9,6 +9,7 @@ use domain::delivery::{
 use domain::id::{ApplicationKey, ClaimToken, DeliveryId, EndpointKey, SubmissionId};
 use time::OffsetDateTime;
 
+use crate::submission::Payload;
 use crate::{CreatedWindow, Page};
 
 /// How many bytes of a response are kept.
@@ -77,6 +78,9 @@ pub enum Standing {
     Closed,
 }
 
+/// The longest payload that comes with its claim, in bytes. A claim of a hundred brings less than 1 MiB.
+pub const CLAIMED_PAYLOAD_MAX: u32 = 8 * 1024;
+
 /// A delivery that the claimer owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedDelivery {
@@ -100,6 +104,8 @@ pub struct ClaimedDelivery {
     pub lease: Duration,
     /// Length of its payload, in bytes.
     pub payload_bytes: u32,
+    /// Its payload, if that is short and could be read.
+    pub payload: Option<Payload>,
 }
 
 /// A delivery whose claim lapsed again and which the claimer does not own.

@@ -117,14 +117,16 @@ impl Loader {
             return Err(chunk);
         };
         let mut unplaced = Vec::new();
-        for Loading { delivery, target } in chunk {
+        for Loading { mut delivery, target } in chunk {
             let share = usize::try_from(delivery.payload_bytes).unwrap_or(usize::MAX);
             let share = share.min(memory.num_permits());
             let (Some(place), Some(memory)) = (places.split(1), memory.split(share)) else {
                 unplaced.push(delivery);
                 continue;
             };
-            let contents = match (target, payloads.remove(&delivery.submission)) {
+            let claimed = delivery.row.payload.take().map(Ok);
+            let read = claimed.or_else(|| payloads.remove(&delivery.submission));
+            let contents = match (target, read) {
                 (Ok(target), Some(Ok(payload))) => Contents::Ready { target, payload },
                 (Ok(target), Some(Err(detail))) => {
                     Contents::Unsendable { target: Some(target), detail }

@@ -29,6 +29,8 @@ mod another_url;
 mod cancel;
 mod circuit;
 mod claim;
+mod claimed_payloads;
+mod connections;
 mod contention;
 mod delivery_rate;
 mod doctor;

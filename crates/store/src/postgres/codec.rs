@@ -55,6 +55,14 @@ pub(super) fn bounds(only: Option<Uuid>) -> (Uuid, Uuid) {
     (only.unwrap_or(Uuid::nil()), only.unwrap_or(Uuid::max()))
 }
 
+/// The lowest and the highest of these ids. A statement that joins a partitioned table names them beside the
+/// join: PostgreSQL leaves out partitions by what it is given before it begins, and sets up each of the
+/// others, whether or not a row leads there.
+pub(super) fn range(ids: &[Uuid]) -> (Uuid, Uuid) {
+    let (lowest, highest) = (ids.iter().min(), ids.iter().max());
+    (lowest.copied().unwrap_or(Uuid::max()), highest.copied().unwrap_or(Uuid::nil()))
+}
+
 /// A row of `submissions` with its endpoint's public id.
 #[derive(Debug)]
 pub(super) struct SubmissionRow {

@@ -4,6 +4,7 @@
 //! would refuse.
 
 mod bounded;
+mod kept;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub(super) fn connect_options_of(connections: &sqlx::PgPool) -> PgConnectOptions
 
 /// An application's pool, with our bound on each statement.
 pub(super) fn bounded(connections: sqlx::PgPool, options: &StoreOptions) -> Pool {
-    Pool::new(connections, options.statement_deadline)
+    Pool::shared(connections, options.statement_deadline)
 }
 
 fn pool(options: &StoreOptions, connections: u32) -> PgPoolOptions {
@@ -78,7 +79,7 @@ fn stable(connect: PgConnectOptions, options: &StoreOptions, connections: u32) -
             })
         })
         .connect_lazy_with(connect);
-    Pool::new(connections, options.statement_deadline)
+    Pool::own(connections, options.statement_deadline)
 }
 
 /// One connection, which lives as long as somebody listens on it.

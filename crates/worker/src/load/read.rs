@@ -37,14 +37,18 @@ impl Loader {
         Ok(found.chain(refused.into_iter().map(|(key, why)| (key, Err(why)))).collect())
     }
 
-    /// The payloads of a chunk.
+    /// The payloads of a chunk that did not come with the claim.
     pub(super) async fn read_payloads(
         &self,
         claim: Claim,
         chunk: &[Loading],
     ) -> Result<Found<SubmissionId, Payload>, TooLate> {
+        let unread = chunk.iter().filter(|it| it.delivery.payload.is_none());
         let submissions: Vec<(EndpointKey, SubmissionId)> =
-            chunk.iter().map(|it| (it.delivery.endpoint, it.delivery.submission)).collect();
+            unread.map(|it| (it.delivery.endpoint, it.delivery.submission)).collect();
+        if submissions.is_empty() {
+            return Ok(Found::new());
+        }
         let is_fresh = || chunk.iter().any(|it| claim.is_fresh(&it.delivery));
         let store = self.database.store();
         let (found, refused) =

@@ -10,6 +10,8 @@ const ENDPOINTS: std::ops::Range<u32> = 2..22;
 
 impl Large {
     async fn claim(&mut self, sweep: bool) -> anyhow::Result<Plan> {
+        const HOUR: u64 = 3_600_000;
+        let now = store::new_id::unix_millis_now();
         let endpoints: Vec<u32> = ENDPOINTS.collect();
         let values = [
             array(self.endpoints(&endpoints).await?),
@@ -22,6 +24,9 @@ impl Large {
             "9".to_owned(),
             "86400".to_owned(),
             "2592000".to_owned(),
+            "8192".to_owned(),
+            quoted(store::new_id::uuid_of_millis(now - 12 * HOUR)),
+            quoted(store::new_id::uuid_of_millis(now + 12 * HOUR)),
         ];
         self.explain("postgres::delivery::claim_due", &values).await
     }
@@ -56,8 +61,10 @@ async fn both_scans_of_a_claim_are_bounded_by_their_index_and_stop_at_their_limi
             }
             assert_eq!(scan.above()[..2], ["LockRows", "Limit"], "{plan}");
         }
-        // Candidates, then the rows themselves, and their schedule rows a few times over.
-        plan.assert_reads_at_most(100 + 100 + 5 * 20);
+        // Candidates, then the rows themselves, their payloads, and their schedule rows a few times over.
+        plan.assert_reads_at_most(100 + 100 + 100 + 5 * 20);
+        // A day is from midnight to midnight, so twelve hours about now are of two.
+        assert!(plan.days_of("submissions_").len() <= 2, "{plan}");
     }
     Ok(())
 }
@@ -101,6 +108,7 @@ async fn the_backlog_is_counted_up_to_its_bound_and_not_behind_it() -> anyhow::R
 async fn a_record_of_a_hundred_reads_these_and_their_schedule_rows() -> anyhow::Result<()> {
     let mut large = Large::open().await?;
     let [endpoints, ids, tokens] = large.processing().await?;
+    let [lowest, highest] = range(&ids);
     let all = |value: &'static str| array(vec![value; endpoints.len()]);
     for verdict in ["1", "2", "3"] {
         let values = [
@@ -129,11 +137,14 @@ async fn a_record_of_a_hundred_reads_these_and_their_schedule_rows() -> anyhow::
             "70".to_owned(),
             "30".to_owned(),
             "600".to_owned(),
+            lowest.clone(),
+            highest.clone(),
         ];
         let plan =
             large.explain("postgres::delivery::record_attempts::record_live", &values).await?;
         // Each delivery to lock it and to change it, and the same for its schedule row.
         plan.assert_reads_at_most(4 * 100);
+        assert!(plan.days_of("attempts_").len() <= 2, "{plan}");
     }
     Ok(())
 }
@@ -145,9 +156,11 @@ async fn a_late_record_of_a_settled_delivery_looks_into_its_own_day_only() -> an
     let text = "select endpoint, id from fencepost.settled_deliveries order by id limit 3";
     let settled: Vec<(Uuid, Uuid)> = sqlx::query_as(text).fetch_all(&mut large.session).await?;
     let all = |value: &'static str| array([value; 3]);
+    let ids: Vec<Uuid> = settled.iter().map(|(_, id)| *id).collect();
+    let [lowest, highest] = range(&ids);
     let values = [
         array(settled.iter().map(|(endpoint, _)| endpoint)),
-        array(settled.iter().map(|(_, id)| id)),
+        array(&ids),
         array([Uuid::max(); 3]),
         all("now"),
         all("5"),
@@ -159,17 +172,16 @@ async fn a_late_record_of_a_settled_delivery_looks_into_its_own_day_only() -> an
         all("null"),
         all("\\\\x00"),
         all("false"),
+        lowest,
+        highest,
     ];
     let plan =
         large.explain("postgres::delivery::record_attempts::record_settled", &values).await?;
     plan.assert_reads_at_most(3 + 3);
     for table in ["settled_deliveries_", "attempts_"] {
-        let mut days: Vec<String> =
-            plan.nodes().iter().map(|node| node.text("Relation Name").to_owned()).collect();
-        days.retain(|name| name.starts_with(table));
-        days.dedup();
-        assert_eq!(days.len(), 1, "{plan}");
+        assert_eq!(plan.days_read_of(table).len(), 1, "{plan}");
     }
+    assert_eq!(plan.days_of("attempts_").len(), 1, "{plan}");
     Ok(())
 }
 
@@ -181,4 +193,57 @@ async fn a_give_back_reads_what_it_gives_back() -> anyhow::Result<()> {
     let plan = large.explain("postgres::delivery::give_back", &values).await?;
     plan.assert_reads_at_most(4 * 100);
     Ok(())
+}
+
+/// Payloads are looked up one by one, in the days that they are of.
+#[tokio::test]
+async fn payloads_are_read_one_by_one_from_their_own_days() -> anyhow::Result<()> {
+    let mut large = Large::open().await?;
+    let text = "(select endpoint, id from fencepost.submissions order by id limit 1) union all
+        (select endpoint, id from fencepost.submissions order by id desc limit 1)";
+    let some: Vec<(Uuid, Uuid)> = sqlx::query_as(text).fetch_all(&mut large.session).await?;
+    let ids: Vec<Uuid> = some.iter().map(|(_, id)| *id).collect();
+    let [lowest, highest] = range(&ids);
+    let values = [array(some.iter().map(|(endpoint, _)| endpoint)), array(&ids), lowest, highest];
+    let plan = large.explain("postgres::submission::read_payloads", &values).await?;
+    plan.assert_reads_at_most(2);
+    // They lie a day and a half apart.
+    assert!((2..=3).contains(&plan.days_of("submissions_").len()), "{plan}");
+    Ok(())
+}
+
+/// Storing opens the day of what is stored, in case that it was stored before.
+#[tokio::test]
+async fn storing_opens_no_day_but_its_own() -> anyhow::Result<()> {
+    let mut large = Large::open().await?;
+    let endpoints = large.endpoints(&[2, 3]).await?;
+    let ids = [(); 2].map(|()| store::new_id::uuid_now());
+    let [lowest, highest] = range(&ids);
+    let all = |value: &'static str| array([value; 2]);
+    let values = [
+        array(endpoints),
+        array(ids),
+        array(ids),
+        array(ids),
+        array(["a", "b"]),
+        all("\\\\x00"),
+        all("null"),
+        all("application/json"),
+        all("2"),
+        all("\\\\x7b7d"),
+        "86400".to_owned(),
+        "null".to_owned(),
+        lowest,
+        highest,
+    ];
+    let plan = large.explain("postgres::submission::accept::insert_new", &values).await?;
+    // The endpoints.
+    plan.assert_reads_at_most(2);
+    assert!(plan.days_of("submissions_").len() <= 2, "{plan}");
+    Ok(())
+}
+
+/// The lowest and the highest, as they stand in a statement.
+fn range(ids: &[Uuid]) -> [String; 2] {
+    [ids.iter().min(), ids.iter().max()].map(|id| quoted(id.copied().unwrap_or_default()))
 }

@@ -1,5 +1,6 @@
 //! What a plan did, node by node.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use anyhow::Context as _;
@@ -11,7 +12,7 @@ pub(super) struct Plan {
     root: Value,
 }
 
-/// A node that ran, with those above it, the nearest last.
+/// A node, with those above it, the nearest last.
 pub(super) struct Node<'p> {
     value: &'p Value,
     above: Vec<&'p Value>,
@@ -26,6 +27,13 @@ impl Plan {
 
     /// The nodes that ran at all.
     pub(super) fn nodes(&self) -> Vec<Node<'_>> {
+        let mut nodes = self.all_nodes();
+        nodes.retain(|node| node.number("Actual Loops") > 0.0);
+        nodes
+    }
+
+    /// Those that were only set up as well.
+    fn all_nodes(&self) -> Vec<Node<'_>> {
         let mut nodes = Vec::new();
         collect(&self.root, &[], &mut nodes);
         nodes
@@ -42,6 +50,16 @@ impl Plan {
             read += node.rows_read();
         }
         assert!(read <= f64::from(rows_max), "{read} rows were read, not {rows_max}: {self}");
+    }
+
+    /// The partitions of a table that the plan has set up, whether or not a row led there.
+    pub(super) fn days_of(&self, table: &str) -> BTreeSet<String> {
+        days(table, &self.all_nodes())
+    }
+
+    /// Those of them that a row led to.
+    pub(super) fn days_read_of(&self, table: &str) -> BTreeSet<String> {
+        days(table, &self.nodes())
     }
 
     /// The one node that ran on this index.
@@ -68,11 +86,13 @@ impl fmt::Display for Plan {
     }
 }
 
+fn days(table: &str, nodes: &[Node<'_>]) -> BTreeSet<String> {
+    let names = nodes.iter().map(|node| node.text("Relation Name").to_owned());
+    names.filter(|name| name.starts_with(table)).collect()
+}
+
 fn collect<'p>(value: &'p Value, above: &[&'p Value], nodes: &mut Vec<Node<'p>>) {
-    let node = Node { value, above: above.to_vec() };
-    if node.number("Actual Loops") > 0.0 {
-        nodes.push(node);
-    }
+    nodes.push(Node { value, above: above.to_vec() });
     let above = [above, &[value]].concat();
     for below in value["Plans"].as_array().into_iter().flatten() {
         collect(below, &above, nodes);

@@ -17,6 +17,12 @@
 //!   was set back leaves behind, counts as none.
 //! * The candidates stand in MATERIALIZED parts and the update goes by `= ANY(ARRAY(…))`: written as
 //!   `IN (SELECT … LIMIT n)` a nested loop claims more than n.
+//! * Small payloads come with their claim, which saves a statement. One that cannot be read does not hold
+//!   up the others: the claim is made without payloads then. They stand behind `LIMIT 1`, or the plan would be
+//!   free to read all that was submitted in those hours.
+//! * The commit does not wait for the disk. A claim that a crash of the server undoes leaves its delivery
+//!   due; its report is fenced off, as that of any claim that was superseded. What is reported waits for
+//!   the disk, and so for the claim before it.
 
 use std::time::Duration;
 
@@ -27,24 +33,36 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::StoreError;
-use crate::delivery::{ClaimBatch, ClaimRequest, ClaimedDelivery, LapsedDelivery, Standing};
+use crate::delivery::{
+    CLAIMED_PAYLOAD_MAX, ClaimBatch, ClaimRequest, ClaimedDelivery, LapsedDelivery, Standing,
+};
+use crate::new_id::{unix_millis_now, uuid_of_millis};
 use crate::postgres::codec::{corrupt, count, integer};
 use crate::postgres::errors::store_error;
 use crate::postgres::pool::Pool;
 use crate::postgres::retry::after_conflict;
+use crate::submission::Payload;
 
 /// How far the marks stay behind, for transactions that were given their time before and commit
 /// after. What commits later still is found by the sweep.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How far from now, on the clock of this process, the submissions are whose payloads come with the claim.
+/// Partitions of other days are not opened.
+const RECENT_MS: u64 = 12 * 60 * 60 * 1_000;
 
 pub(in crate::postgres) async fn claim_due(
     pool: &Pool,
     retention: Duration,
     request: &ClaimRequest<'_>,
 ) -> Result<ClaimBatch, StoreError> {
-    let rows = after_conflict(|| claim(pool, retention, request))
-        .await
-        .map_err(|error| store_error("delivery::claim_due", error))?;
+    let failed = |error| store_error("delivery::claim_due", error);
+    let claim = |payloads| after_conflict(move || claim(pool, retention, request, payloads));
+    let rows = match claim(CLAIMED_PAYLOAD_MAX).await.map_err(failed) {
+        // A payload that cannot be read must not hold up the claim.
+        Err(StoreError::Refused { .. }) => claim(0).await.map_err(failed)?,
+        answer => answer?,
+    };
     batch_of(request, rows)
 }
 
@@ -64,6 +82,9 @@ struct ClaimRow {
     lease_ms: Option<i32>,
     payload_bytes: Option<i32>,
     lapsed_worker: Option<String>,
+    webhook_id: Option<Uuid>,
+    content_type: Option<String>,
+    payload: Option<Vec<u8>>,
 }
 
 #[expect(clippy::too_many_lines, reason = "it is one statement")]
@@ -71,14 +92,19 @@ async fn claim(
     pool: &Pool,
     retention: Duration,
     request: &ClaimRequest<'_>,
+    payload_max: u32,
 ) -> Result<Vec<ClaimRow>, sqlx::Error> {
     let endpoints: Vec<Uuid> = request.endpoints.iter().map(|e| e.as_uuid()).collect();
+    let now = unix_millis_now();
+    let recent = [now.saturating_sub(RECENT_MS), now + RECENT_MS].map(uuid_of_millis);
     // Kinds: 1 fresh, 2 reclaimed, 3 parked, 4 abandoned. `$8` is one less than the lapses that
     // abandon a delivery, since the row counts those before this one.
     sqlx::query_as!(
         ClaimRow,
         r#"-- postgres::delivery::claim_due
-        WITH e AS MATERIALIZED (
+        WITH t AS MATERIALIZED (
+            SELECT set_config('synchronous_commit', 'off', true)
+        ), e AS MATERIALIZED (
             SELECT s.endpoint, s.lease_ms, s.cap - s.in_flight AS free,
                 LEAST(CASE WHEN s.rate_limit IS NULL THEN 2147483647
                     WHEN s.rate_window_start >= date_bin(
@@ -99,13 +125,13 @@ async fn claim(
                     ELSE s.low_water END AS low_water,
                 CASE WHEN $7 OR s.lease_low > statement_timestamp() THEN '-infinity'
                     ELSE s.lease_low END AS lease_low
-            FROM fencepost.endpoint_schedule s
+            FROM t CROSS JOIN fencepost.endpoint_schedule s
             WHERE s.endpoint = ANY($1::uuid[]) AND s.enabled AND NOT s.deleted
                 AND NOT s.held
                 AND (s.paused_until IS NULL OR s.paused_until <= statement_timestamp())
                 AND (s.circuit_until IS NULL OR s.circuit_until <= statement_timestamp())
             ORDER BY s.endpoint
-            FOR NO KEY UPDATE
+            FOR NO KEY UPDATE OF s
         ), lapsed AS MATERIALIZED (
             SELECT e.endpoint, q.id, q.claimed_by AS lapsed_worker, NULL::timestamptz AS due_at,
                 CASE WHEN q.lapses = 0 THEN 2
@@ -239,11 +265,19 @@ async fn claim(
             x.kind AS "kind?", x.id AS "id?", x.submission AS "submission?",
             x.attempts AS "attempts?", x.cycle_attempts AS "cycle_attempts?",
             x.lapses AS "lapses?", e.lease_ms AS "lease_ms?",
-            x.payload_bytes AS "payload_bytes?", x.lapsed_worker AS "lapsed_worker?"
+            x.payload_bytes AS "payload_bytes?", x.lapsed_worker AS "lapsed_worker?",
+            p.webhook_id AS "webhook_id?", p.content_type AS "content_type?", p.payload
         FROM (SELECT DISTINCT endpoint FROM unnest($1::uuid[]) AS t(endpoint)) r
         LEFT JOIN f ON f.endpoint = r.endpoint
         LEFT JOIN e ON e.endpoint = r.endpoint
-        LEFT JOIN x ON x.endpoint = r.endpoint"#,
+        LEFT JOIN x ON x.endpoint = r.endpoint
+        LEFT JOIN LATERAL (
+            SELECT b.webhook_id, b.content_type, b.payload
+            FROM fencepost.submissions b
+            WHERE b.endpoint = x.endpoint AND b.id = x.submission AND b.id BETWEEN $12 AND $13
+                AND x.kind < 3 AND x.payload_bytes <= $11::int
+            LIMIT 1
+        ) p ON true"#,
         &endpoints,
         integer(request.per_endpoint),
         integer(request.total),
@@ -254,6 +288,9 @@ async fn claim(
         integer(LAPSES_MAX.saturating_sub(1)),
         LAPSE_WINDOW.as_secs_f64(),
         retention.as_secs_f64(),
+        integer(payload_max),
+        recent[0],
+        recent[1],
     )
     .fetch_all(pool)
     .await
@@ -295,12 +332,19 @@ fn batch_of(request: &ClaimRequest<'_>, rows: Vec<ClaimRow>) -> Result<ClaimBatc
             continue;
         };
         let delivery = DeliveryId::from_uuid(id);
+        let submission = SubmissionId::from_uuid(submission);
+        let payload = match (row.webhook_id, row.content_type, row.payload) {
+            (Some(webhook_id), Some(content_type), Some(payload)) => {
+                Some(Payload { submission, webhook_id, content_type, payload: payload.into() })
+            }
+            _ => None,
+        };
         let lapses = count(row.lapses.unwrap_or(0));
         if kind.is_owned() {
             batch.claimed.push(ClaimedDelivery {
                 endpoint,
                 delivery,
-                submission: SubmissionId::from_uuid(submission),
+                submission,
                 kind,
                 lapsed_worker: row.lapsed_worker,
                 attempts: count(row.attempts.unwrap_or(0)),
@@ -308,6 +352,7 @@ fn batch_of(request: &ClaimRequest<'_>, rows: Vec<ClaimRow>) -> Result<ClaimBatc
                 lapses,
                 lease: Duration::from_millis(count(row.lease_ms.unwrap_or(0)).into()),
                 payload_bytes: count(row.payload_bytes.unwrap_or(0)),
+                payload,
             });
         } else {
             let lapsed_worker = row.lapsed_worker;

@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -19,6 +20,7 @@ use tokio::runtime::Handle;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
+use super::kept::{Kept, Turn};
 use crate::postgres::errors::sqlstate_of;
 
 /// A pool of connections, each statement on which ends within a bound.
@@ -26,6 +28,8 @@ use crate::postgres::errors::sqlstate_of;
 pub(in crate::postgres) struct Pool {
     connections: PgPool,
     deadline: Duration,
+    /// Of a pool that is ours alone.
+    kept: Option<Arc<Kept>>,
 }
 
 impl fmt::Debug for Pool {
@@ -35,20 +39,33 @@ impl fmt::Debug for Pool {
 }
 
 impl Pool {
-    pub(super) fn new(connections: PgPool, deadline: Duration) -> Self {
-        Self { connections, deadline }
+    /// A pool that an application takes connections from as well.
+    pub(super) fn shared(connections: PgPool, deadline: Duration) -> Self {
+        Self { connections, deadline, kept: None }
+    }
+
+    /// A pool that is ours alone: its connections are kept for the next statement.
+    pub(super) fn own(connections: PgPool, deadline: Duration) -> Self {
+        let kept = Some(Arc::new(Kept::new(connections.clone(), deadline)));
+        Self { connections, deadline, kept }
     }
 
     /// A connection for more than one statement. What runs on it is bounded by the server alone, so it
     /// is for maintenance, which nobody waits for. A transaction on it must run in a task that is never
     /// dropped: the driver may leave it open on its connection otherwise.
     pub(in crate::postgres) async fn acquire(&self) -> Result<Borrowed, Error> {
-        let connection = Some(self.connections.acquire().await?);
-        Ok(Borrowed { connection, deadline: self.deadline })
+        let (connection, kept) = match &self.kept {
+            Some(kept) => {
+                let (connection, turn) = kept.take().await?;
+                (connection, Some((Arc::clone(kept), turn)))
+            }
+            None => (self.connections.acquire().await?, None),
+        };
+        Ok(Borrowed { connection: Some(connection), deadline: self.deadline, kept })
     }
 
     async fn session(&self) -> Result<Session, Error> {
-        Ok(Session { borrowed: self.acquire().await?, answered: false })
+        Ok(Session { borrowed: self.acquire().await?, ended: Ended::Open })
     }
 }
 
@@ -60,37 +77,66 @@ pub(in crate::postgres) struct Borrowed {
     /// There until it is dropped.
     connection: Option<PoolConnection<Postgres>>,
     deadline: Duration,
+    kept: Option<(Arc<Kept>, Turn)>,
 }
 
 impl Borrowed {
     pub(in crate::postgres) fn connection(&mut self) -> Result<&mut PgConnection, Error> {
         self.connection.as_deref_mut().ok_or(Error::PoolClosed)
     }
-}
 
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        let Some(mut connection) = self.connection.take() else { return };
-        let returned = timeout(self.deadline, connection.return_to_pool());
-        // Without a runtime there is nobody to ping: the place is free, and the socket closed.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(returned);
+    /// Keeps it for the next statement, if its pool does so.
+    fn keep(&mut self) {
+        if let Some((kept, turn)) = self.kept.take()
+            && let Some(connection) = self.connection.take()
+        {
+            kept.keep(connection, turn);
         }
     }
 }
 
-/// A connection that leaves the pool for good, unless its statement was answered.
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            give_back(connection, self.deadline);
+        }
+    }
+}
+
+/// Gives a connection back to its pool.
+pub(super) fn give_back(mut connection: PoolConnection<Postgres>, deadline: Duration) {
+    let returning = connection.return_to_pool();
+    // Without a runtime there is nobody to ping: the place is free, and the socket closed.
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(async move { timeout(deadline, returning).await });
+    }
+}
+
+/// A connection for one statement.
 struct Session {
     borrowed: Borrowed,
-    answered: bool,
+    ended: Ended,
+}
+
+/// How the statement of a session ended, and so what its connection is good for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Not, or in a way that later statements would share: it leaves the pool for good.
+    Open,
+    /// With an error: the pool is to look at it.
+    Refused,
+    /// Well.
+    Answered,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if !self.answered {
+        match self.ended {
             // Detached it frees its place in the pool and closes its socket at once. Closing it in
             // order would say good-bye to a server that does not listen, for five seconds.
-            drop(self.borrowed.connection.take().map(PoolConnection::detach));
+            Ended::Open => drop(self.borrowed.connection.take().map(PoolConnection::detach)),
+            Ended::Refused => {}
+            Ended::Answered => self.borrowed.keep(),
         }
     }
 }
@@ -106,7 +152,11 @@ impl Session {
             let silent = "the database did not answer in time";
             Error::Io(io::Error::new(io::ErrorKind::TimedOut, silent))
         })?;
-        self.answered = !answer.as_ref().is_err_and(ends_the_session);
+        self.ended = match &answer {
+            Ok(_) => Ended::Answered,
+            Err(error) if ends_the_session(error) => Ended::Open,
+            Err(_) => Ended::Refused,
+        };
         answer
     }
 }

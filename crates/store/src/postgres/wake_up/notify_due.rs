@@ -1,5 +1,8 @@
 //! Tells listening workers that something is due: a statement of its own, after the commit, so that
 //! no transaction of a caller carries it. The channel stands in `wake_up.rs`.
+//!
+//! A notification has a commit of its own, and is sent after it. That does not wait for the disk: nobody
+//! listens across a crash of the server.
 
 use domain::id::EndpointKey;
 
@@ -21,11 +24,11 @@ pub(in crate::postgres) async fn notify_due(
 pub(super) async fn notify(pool: &Pool, channel: &str, payload: &str) -> Result<(), StoreError> {
     sqlx::query!(
         "-- postgres::wake_up::notify_due
-        SELECT pg_notify($1, $2)",
+        SELECT pg_notify($1, $2), set_config('synchronous_commit', 'off', true)",
         channel,
         payload,
     )
-    .execute(pool)
+    .fetch_one(pool)
     .await
     .map(drop)
     .map_err(|error| store_error("wake_up::notify_due", error))

@@ -177,6 +177,7 @@ impl Claim {
                 lapses: row.lapses,
                 lease: schedule.lease,
                 payload_bytes: row.payload_bytes,
+                payload: None,
             });
         } else {
             batch.set_aside.push(LapsedDelivery {

@@ -20,7 +20,7 @@ use crate::postgres::pool::Pool;
 
 use super::columns::Columns;
 use crate::delivery::{Recording, Report};
-use crate::postgres::codec::{count, integer};
+use crate::postgres::codec::{count, integer, range};
 
 /// Answers none for a delivery that it did not find.
 #[expect(clippy::too_many_lines, reason = "it is one statement")]
@@ -30,6 +30,7 @@ pub(super) async fn record_live(
     reports: &[&Report],
 ) -> Result<Vec<Option<Recording>>, sqlx::Error> {
     let c = Columns::of(reports);
+    let (lowest, highest) = range(&c.deliveries);
     let rows = sqlx::query!(
         r#"-- postgres::delivery::record_attempts::record_live
         WITH r AS MATERIALIZED (
@@ -68,6 +69,7 @@ pub(super) async fn record_live(
                 CASE WHEN (l.claim_token = r.token) IS NOT TRUE THEN (
                     SELECT a.number FROM fencepost.attempts a
                     WHERE a.endpoint = r.endpoint AND a.delivery = r.id AND a.claim_token = r.token
+                        AND a.delivery BETWEEN $26 AND $27
                 ) END AS reported
             FROM r
             JOIN l ON l.id = r.id AND l.endpoint = r.endpoint
@@ -219,6 +221,8 @@ pub(super) async fn record_live(
         integer(circuit::FAILED_PERCENT),
         circuit::OPEN_FIRST.as_secs_f64(),
         circuit::OPEN_MAX.as_secs_f64(),
+        lowest,
+        highest,
     )
     .fetch_all(pool)
     .await?;

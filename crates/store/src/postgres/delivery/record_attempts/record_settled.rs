@@ -7,7 +7,7 @@ use crate::postgres::pool::Pool;
 
 use super::columns::Columns;
 use crate::delivery::{Recording, Report};
-use crate::postgres::codec::count;
+use crate::postgres::codec::{count, range};
 
 /// Answers none for a delivery that it did not find.
 pub(super) async fn record_settled(
@@ -15,6 +15,7 @@ pub(super) async fn record_settled(
     reports: &[&Report],
 ) -> Result<Vec<Option<Recording>>, sqlx::Error> {
     let c = Columns::of(reports);
+    let (lowest, highest) = range(&c.deliveries);
     let rows = sqlx::query!(
         r#"-- postgres::delivery::record_attempts::record_settled
         WITH r AS MATERIALIZED (
@@ -32,6 +33,7 @@ pub(super) async fn record_settled(
             SELECT l.*, (
                 SELECT a.number FROM fencepost.attempts a
                 WHERE a.endpoint = l.endpoint AND a.delivery = l.id AND a.claim_token = l.token
+                    AND a.delivery BETWEEN $14 AND $15
             ) AS reported
             FROM l
         ), counted AS (
@@ -63,6 +65,8 @@ pub(super) async fn record_settled(
         &c.details as &[Option<&str>],
         &c.responses as &[&[u8]],
         &c.truncated,
+        lowest,
+        highest,
     )
     .fetch_all(pool)
     .await?;

@@ -7,6 +7,7 @@
 //! * A submission that an earlier try stored is not stored again, and its delivery neither: a try
 //!   whose answer was lost can be repeated with the same ids, and is told when it was stored. (Measured
 //!   in the prototype: 5 to 19 % more CPU than the form that fails on a repeated id.)
+//! * The ids name the days that they are of, so that the statement opens no partition of another day.
 //! * The schedule row is not touched: submitters to one endpoint do not wait for one another.
 
 use std::time::Duration;
@@ -15,7 +16,7 @@ use domain::submission::{EventType, IdempotencyKey};
 use sqlx::PgExecutor;
 use time::OffsetDateTime;
 
-use crate::postgres::codec::integer;
+use crate::postgres::codec::{self, integer};
 use crate::submission::NewSubmission;
 
 /// What the statement did with one row of the batch.
@@ -34,6 +35,7 @@ pub(in crate::postgres::submission) async fn insert_new(
     let column = |of: fn(&NewSubmission) -> uuid::Uuid| batch.iter().map(|s| of(s)).collect();
     let endpoints: Vec<_> = column(|s| s.endpoint.as_uuid());
     let ids: Vec<_> = column(|s| s.id.as_uuid());
+    let days = codec::range(&ids);
     let deliveries: Vec<_> = column(|s| s.delivery.as_uuid());
     let webhook_ids: Vec<_> = column(|s| s.webhook_id);
     let keys: Vec<Option<&str>> =
@@ -89,7 +91,7 @@ pub(in crate::postgres::submission) async fn insert_new(
         SELECT r.known AS "known!", w.n IS NOT NULL AS "stored!",
             coalesce(CASE WHEN w.n IS NOT NULL AND s.id IS NULL THEN (
                 SELECT p.received_at FROM fencepost.submissions p
-                WHERE p.endpoint = r.endpoint AND p.id = r.id
+                WHERE p.endpoint = r.endpoint AND p.id = r.id AND p.id BETWEEN $13 AND $14
             ) END, statement_timestamp()) AS "received_at!"
         FROM r
         LEFT JOIN w ON w.n = r.n
@@ -107,6 +109,8 @@ pub(in crate::postgres::submission) async fn insert_new(
         &payloads as &[&[u8]],
         window.as_secs_f64(),
         lock_timeout,
+        days.0,
+        days.1,
     )
     .fetch_all(executor)
     .await?;
