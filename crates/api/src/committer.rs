@@ -1,7 +1,8 @@
 //! Group commit: submissions that arrive while others are being stored share the next commit.
 //!
-//! * Nobody waits for a timer. A submission that meets a free flush is stored at once and alone; one
-//!   that meets none waits for the first that ends, together with all that came meanwhile.
+//! * A submission that meets a free flush is stored at once and alone; one that meets none waits for the
+//!   first that ends, together with all that came meanwhile. It does not wait long: beside a flush that is
+//!   slow another begins.
 //! * A flush is bounded in rows and bytes, and so is what waits. A full queue refuses, it never drops.
 //! * A flush belongs to no request. A caller that goes away does not cancel it for the others.
 //! * When the answer to a commit is lost the flush is tried again with the same ids, which stores
@@ -15,14 +16,21 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use store::submission::{Acceptance, NewSubmission};
 use store::{Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use self::queue::Queue;
 use crate::Waker;
+
+/// How long others wait for a flush that has begun. One behind a key that somebody holds takes longer, and
+/// must not hold up those behind it.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// How much is stored at once, and how much waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +43,9 @@ pub struct CommitLimits {
     pub queue_rows_max: usize,
     /// The most bytes of payloads that wait; a larger payload waits alone. 64 MiB by default.
     pub queue_bytes_max: usize,
-    /// The most flushes at once; a store that has a single writer gets one. From 1, 2 by default: more
-    /// make each of them smaller, and what costs is the flush, not its rows.
+    /// The most flushes at once; a store that has a single writer gets one. From 1, 4 by default. There is
+    /// one, since more make each of them smaller and what costs is the flush, not its rows; and one more
+    /// beside each that takes long or for each that would be full.
     pub flushes_max: usize,
 }
 
@@ -47,7 +56,7 @@ impl Default for CommitLimits {
             flush_bytes_max: 4 * 1024 * 1024,
             queue_rows_max: 2_048,
             queue_bytes_max: 64 * 1024 * 1024,
-            flushes_max: 2,
+            flushes_max: 4,
         }
     }
 }
@@ -125,21 +134,37 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Flushes this batch, and then whatever has come meanwhile.
-    async fn flush_until_empty(self: Arc<Self>, first: Vec<Waiting>) {
-        let mut next = Some(first);
-        while let Some(batch) = next {
-            self.flushes.fetch_add(1, Ordering::Relaxed);
-            let flushing = self.runtime.spawn(flush::flush(
-                Arc::clone(&self.store),
-                self.waker.clone(),
-                batch,
-            ));
-            if let Err(ended) = flushing.await {
-                // Those of the batch are told by their dropped senders; the others go on.
-                tracing::error!(error = %ended, "a flush ended without an answer");
+    /// Flushes this batch, and then whatever has come meanwhile. Boxed, since it begins others of its kind.
+    fn flush_until_empty(self: Arc<Self>, first: Vec<Waiting>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let mut next = Some(first);
+            while let Some(batch) = next {
+                let was_slow = self.flush(batch).await;
+                next = self.queue().next(was_slow);
             }
-            next = self.queue().next();
+        })
+    }
+
+    /// Flushes this batch. If that takes long another flush begins meanwhile, which is told.
+    async fn flush(self: &Arc<Self>, batch: Vec<Waiting>) -> bool {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        let flush = flush::flush(Arc::clone(&self.store), self.waker.clone(), batch);
+        let mut flushing = self.runtime.spawn(flush);
+        let in_time = timeout(PATIENCE, &mut flushing).await;
+        let was_slow = in_time.is_err();
+        let ended = if let Ok(ended) = in_time {
+            ended
+        } else {
+            let another = self.queue().slow();
+            if let Some(batch) = another {
+                self.runtime.spawn(Arc::clone(self).flush_until_empty(batch));
+            }
+            flushing.await
+        };
+        if let Err(ended) = ended {
+            // Those of the batch are told by their dropped senders; the others go on.
+            tracing::error!(error = %ended, "a flush ended without an answer");
         }
+        was_slow
     }
 }

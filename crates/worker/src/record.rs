@@ -7,21 +7,26 @@
 mod batch;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use process::metrics;
 use store::StoreError;
 use store::delivery::{Recording, Report};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::batch::take_batch;
 use crate::backoff::Backoff;
 use crate::database::Database;
 
-/// How many statements record at once.
+/// How many statements record at once: one, since two would only be smaller, and another beside one that
+/// takes long or where it would be full.
 const FLUSHES_MAX: usize = 2;
+
+/// How long results wait for the statement under way.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Takes results and answers when they are recorded.
 #[derive(Debug, Clone)]
@@ -99,8 +104,14 @@ impl Run {
         let mut arrived = Vec::with_capacity(self.batch_max);
         let mut flushes = JoinSet::new();
         let mut is_open = true;
+        let mut patient_until = Instant::now();
         while is_open || !waiting.is_empty() || !flushes.is_empty() {
-            while flushes.len() < FLUSHES_MAX && !waiting.is_empty() {
+            while !waiting.is_empty()
+                && (flushes.is_empty()
+                    || flushes.len() < FLUSHES_MAX
+                        && (waiting.len() >= self.batch_max || Instant::now() >= patient_until))
+            {
+                patient_until = Instant::now() + PATIENCE;
                 let batch =
                     take_batch(&mut waiting, self.batch_max, |it: &Entry| it.report.delivery);
                 flushes.spawn(self.clone().flush(batch));
@@ -119,6 +130,8 @@ impl Run {
                         Err(error) => tracing::error!(%error, "recording a batch panicked"),
                     }
                 }
+                () = sleep_until(patient_until),
+                    if !waiting.is_empty() && flushes.len() < FLUSHES_MAX => {}
                 () = self.abandon.cancelled() => return,
             }
         }

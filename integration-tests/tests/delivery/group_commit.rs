@@ -2,13 +2,16 @@
 //! cut in the middle, and rows that the database refuses.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use api::{CommitLimits, Committer, Waker};
 use bytes::Bytes;
 use domain::submission::{ContentType, IdempotencyKey};
 use sqlx::{Connection as _, PgConnection};
+use store::StoreOptions;
 use store::endpoint::Endpoint;
+use store::sealing::{Sealer, SealingKey};
 use store::submission::{Acceptance, NewSubmission};
 use tokio::task::JoinSet;
 
@@ -115,6 +118,38 @@ async fn a_key_that_another_holds_is_answered_as_in_progress_and_its_neighbours_
     assert_eq!(reply.status, reqwest::StatusCode::CONFLICT);
     assert!(reply.headers.contains_key("retry-after"));
     ensure!(String::from_utf8_lossy(&reply.body).contains("idempotency_key_in_progress"));
+    Ok(())
+}
+
+/// There is one flush until one is slow, and a slow one holds up nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_flush_that_waits_for_a_key_holds_up_none_that_comes_later() -> anyhow::Result<()> {
+    let service = Service::start().await?;
+    let endpoint = service.endpoint("a", "http://127.0.0.1:49151/", |_| {}).await?;
+    // Waits longer for the key than what comes later may take.
+    let mut options = StoreOptions::new(Sealer::new(SealingKey::generate()?, Vec::new()));
+    options.key_wait = Duration::from_secs(9);
+    let store = store::open(service.database.url(), options).await?;
+    let waker = Waker::new(Arc::clone(&store));
+    let committer = Committer::new(store, waker, CommitLimits::default());
+    let mut holder = service.database.connect().await?;
+    hold(&mut holder, &submission(&endpoint, Some("held"))?).await?;
+
+    let held = submission(&endpoint, Some("held"))?;
+    let waiting = committer.accept(held);
+    tokio::pin!(waiting);
+    ensure!(futures_util::poll!(&mut waiting).is_pending());
+    for key in [Some("free"), None, Some("another")] {
+        let free = committer.accept(submission(&endpoint, key)?);
+        tokio::select! {
+            biased;
+            answer = &mut waiting => bail!("the key is held, and its flush ended first: {answer:?}"),
+            answer = free => ensure!(matches!(answer, Ok(Acceptance::Accepted(_))), "{answer:?}"),
+        }
+    }
+    sqlx::query("rollback").execute(&mut holder).await?;
+    let answer = waiting.await;
+    ensure!(matches!(answer, Ok(Acceptance::Accepted(_))), "{answer:?}");
     Ok(())
 }
 

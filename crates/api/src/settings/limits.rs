@@ -43,7 +43,7 @@ pub struct LimitArgs {
     #[arg(value_parser = |text: &str| process::parse_size(text, 1..=64 * MIB))]
     pub commit_bytes: u64,
     /// The most commits at once, 1 to 64. SQLite makes one.
-    #[arg(long, env = "FENCEPOST_COMMITS_AT_ONCE", value_name = "N", default_value_t = 2)]
+    #[arg(long, env = "FENCEPOST_COMMITS_AT_ONCE", value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub commits_at_once: u32,
     /// The most submissions that wait for a commit, 1 to 100,000. One more gets 503 `overloaded`.
