@@ -10,7 +10,7 @@ use store::wake_up::NAMED_MAX;
 use tokio::sync::mpsc;
 
 /// The shortest time between two wake-ups.
-const GAP: Duration = Duration::from_millis(5);
+const GAP: Duration = Duration::from_millis(2);
 
 /// Wakes workers. Cheap to call after every commit; a clone is the same waker.
 ///
