@@ -31,6 +31,7 @@ const ALONE: &[(&str, &str)] = &[
         "crates/store/src/postgres/pool/bounded.rs",
         "SQLite is a file of this machine: no statement waits for a network",
     ),
+    ("crates/store/src/postgres/pool/kept.rs", "SQLite is not pinged between two statements"),
     ("crates/store/src/postgres/retry.rs", "SQLite has one writer: no deadlock, nothing to repeat"),
     ("crates/store/src/postgres/schema/grants.rs", "SQLite has no roles"),
     ("crates/store/src/postgres/schema/partitions.rs", "SQLite has no partitions"),

@@ -17,12 +17,9 @@
 //!   was set back leaves behind, counts as none.
 //! * The candidates stand in MATERIALIZED parts and the update goes by `= ANY(ARRAY(…))`: written as
 //!   `IN (SELECT … LIMIT n)` a nested loop claims more than n.
-//! * Small payloads come with their claim, which saves a statement. One that cannot be read does not hold
-//!   up the others: the claim is made without payloads then. They stand behind `LIMIT 1`, or the plan would be
-//!   free to read all that was submitted in those hours.
-//! * The commit does not wait for the disk. A claim that a crash of the server undoes leaves its delivery
-//!   due; its report is fenced off, as that of any claim that was superseded. What is reported waits for
-//!   the disk, and so for the claim before it.
+//! * Small payloads come with their claim, or without them where one cannot be read. They stand behind
+//!   `LIMIT 1`, or the plan would be free to read all that was submitted in those hours.
+//! * The commit does not wait for the disk: a claim that a crash of the server undoes is made again (ADR 27).
 
 use std::time::Duration;
 
@@ -47,8 +44,7 @@ use crate::submission::Payload;
 /// after. What commits later still is found by the sweep.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How far from now, on the clock of this process, the submissions are whose payloads come with the claim.
-/// Partitions of other days are not opened.
+/// How far from now, on this process's clock, lie the submissions whose payloads come with the claim.
 const RECENT_MS: u64 = 12 * 60 * 60 * 1_000;
 
 pub(in crate::postgres) async fn claim_due(
