@@ -28,7 +28,7 @@ docs:
 deny:
     cargo deny check bans licenses sources
 
-# Each parser of what strangers send, for seconds, on inputs that a fuzzer makes from fuzz/corpus. Needs a C++ compiler.
+# Each parser of what strangers send, and of the settings file, for seconds, on inputs that a fuzzer makes from fuzz/corpus. Needs a C++ compiler.
 fuzz-smoke seconds="5":
     .ci/fuzz {{ seconds }}
 

@@ -32,7 +32,7 @@ struct CommandLine {
 /// `listening http://ADDRESS private http://ADDRESS`.
 #[must_use]
 pub fn main_entry() -> ExitCode {
-    let line: CommandLine = process::config::parse(Sections::Api);
+    let line: CommandLine = process::settings::parse(Sections::Api);
     process::init_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = runtime.context("no runtime").and_then(|runtime| runtime.block_on(run(&line)));

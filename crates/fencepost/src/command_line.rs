@@ -64,7 +64,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use clap::{CommandFactory, FromArgMatches};
-    use process::{Sections, config};
+    use process::{Sections, settings};
 
     use super::*;
 
@@ -76,12 +76,12 @@ mod tests {
 
     #[test]
     fn the_example_file_says_what_holds_without_it() {
-        let settings = |command: clap::Command| {
+        let used = |command: clap::Command| {
             let matches = command.try_get_matches_from(["serve"]).unwrap();
             format!("{:?}", serve::Args::from_arg_matches(&matches).unwrap())
         };
-        let configured = config::configured(serve(), EXAMPLE, Sections::Both).unwrap();
-        assert_eq!(settings(configured), settings(serve()));
+        let configured = settings::configured(serve(), EXAMPLE, Sections::Both).unwrap();
+        assert_eq!(used(configured), used(serve()));
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
                 named.push((section.clone(), name.to_owned()));
             }
         }
-        for (section, name) in config::keys(&serve()) {
+        for (section, name) in settings::keys(&serve()) {
             let key = (section.map(str::to_owned), name);
             assert!(named.contains(&key), "{key:?} is missing in fencepost.example.toml");
         }
@@ -114,8 +114,8 @@ mod tests {
         }
         let mut names = BTreeSet::new();
         read_by(&CommandLine::command(), &mut names);
-        let known: BTreeSet<_> = config::VARIABLES.iter().map(|it| (*it).to_owned()).collect();
-        assert_eq!(names, known, "crates/process/src/config/variables.rs");
+        let known: BTreeSet<_> = settings::VARIABLES.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(names, known, "crates/settings/src/variables.rs");
     }
 
     #[test]

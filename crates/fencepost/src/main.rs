@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Some(proof::bench::TRIVIAL) => return api::trivial_entry(),
         _ => {}
     }
-    let line: CommandLine = process::config::parse_subcommand("serve", Sections::Both);
+    let line: CommandLine = process::settings::parse_subcommand("serve", Sections::Both);
     if matches!(line.command, Command::Serve(_)) {
         return traced("fencepost", || {
             process::init_log();

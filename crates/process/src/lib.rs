@@ -5,7 +5,6 @@
 #![deny(missing_docs)]
 
 mod address_policy;
-pub mod config;
 mod database;
 mod duration;
 mod hold;
@@ -17,12 +16,12 @@ mod stop;
 mod store_args;
 
 pub use address_policy::AddressPolicyArgs;
-pub use config::{ConfigArgs, Sections};
 pub use database::DatabaseArgs;
 pub use duration::parse_duration;
 pub use hold::HoldArgs;
 pub use log::{SERVICE, init_log, init_log_with, log_layer};
 pub use sealing_key::{SealingArgs, load_or_create_key_file};
+pub use settings::{self, ConfigArgs, Sections};
 pub use size::parse_size;
 pub use stop::stop_on_signal;
 pub use store_args::StoreArgs;

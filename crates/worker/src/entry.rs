@@ -31,7 +31,7 @@ struct Command {
 /// waited for; one whose schema this build cannot use ends the process.
 #[must_use]
 pub fn main_entry() -> ExitCode {
-    let command: Command = process::config::parse(Sections::Worker);
+    let command: Command = process::settings::parse(Sections::Worker);
     process::init_log();
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,6 +11,7 @@ use super::repository;
 
 const DOMAIN: &str = "fencepost-domain";
 const STORE: &str = "fencepost-store";
+const SETTINGS: &str = "fencepost-settings";
 const PROCESS: &str = "fencepost-process";
 const API: &str = "fencepost-api";
 const WORKER: &str = "fencepost-worker";
@@ -23,7 +24,8 @@ const TESTS: &str = "integration-tests";
 const LAYERS: &[(&str, &[&str])] = &[
     (DOMAIN, &[]),
     (STORE, &[DOMAIN]),
-    (PROCESS, &[DOMAIN, STORE]),
+    (SETTINGS, &[]),
+    (PROCESS, &[DOMAIN, STORE, SETTINGS]),
     (API, &[DOMAIN, STORE, PROCESS]),
     (WORKER, &[DOMAIN, STORE, PROCESS]),
     (PROOF, &[DOMAIN, STORE, PROCESS]),

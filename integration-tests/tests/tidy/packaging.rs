@@ -23,7 +23,7 @@ fn unknown_variables(path: &str, text: &str) -> Vec<Finding> {
     for (number, line) in (1..).zip(text.lines()) {
         let words = line.split(|c: char| !c.is_ascii_uppercase() && c != '_');
         for word in words.filter(|word| word.starts_with("FENCEPOST_")) {
-            if !process::config::VARIABLES.contains(&word) {
+            if !process::settings::VARIABLES.contains(&word) {
                 findings.push(Finding::new(path, number, format!("{word} is no setting")));
             }
         }
