@@ -1,7 +1,9 @@
 //! Lists: which part of them, and how they are answered.
 //!
 //! A list is ordered by id, the newest first. Its next part begins after the last id of this one, so
-//! nothing is told twice or left out, however many rows are of one instant and whatever comes meanwhile.
+//! nothing is told twice, and nothing that was there at the start is left out, however many rows are of one
+//! instant and whatever comes meanwhile. What commits later stands at the time it was made: who has read past
+//! it finds it by reading again (`docs/adr/0029-lists-show-what-is-committed.md`).
 
 use serde::Serialize;
 use store::Page;

@@ -41,6 +41,7 @@ mod fence;
 mod hold;
 mod keys;
 mod lapses;
+mod late_rows;
 mod leader;
 mod life;
 mod maintenance;

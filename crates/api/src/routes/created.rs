@@ -18,7 +18,10 @@ pub(super) fn take_created(fields: &mut Fields) -> CreatedWindow {
 
 /// Both as they stand in the description of a list.
 pub(super) fn describe_created(doc: Doc) -> Doc {
-    doc.query("created_after", "Only those made then or later.", date_time()).query(
+    let after = "Only those made then or later. What a transaction submits appears when that commits, at the time it \
+                 was made: who follows the list asks from before the newest seen, by as long as transactions may \
+                 take, and knows what it has by id.";
+    doc.query("created_after", after, date_time()).query(
         "created_before",
         "Only those made earlier than then.",
         date_time(),
