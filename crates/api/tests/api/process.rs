@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use store::api_key::{NewApiKey, Role};
+use store::sealing::{Sealer, SealingKey};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -11,10 +13,15 @@ use tokio::process::{Child, Command};
 use crate::harness::PATIENCE;
 
 fn spawn(database_url: &str) -> Child {
+    spawn_with(database_url, &[])
+}
+
+fn spawn_with(database_url: &str, arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost-api"));
     command
         .env_clear()
         .args(["--listen", "127.0.0.1:0", "--private-listen", "127.0.0.1:0"])
+        .args(arguments)
         .env("DATABASE_URL", database_url)
         .env("FENCEPOST_SEALING_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
         .stdin(Stdio::null())
@@ -49,9 +56,13 @@ async fn listening(child: &mut Child) -> (String, String) {
     (address(public), address(operators))
 }
 
-async fn stop(mut child: Child, signal: &str) {
+async fn send(signal: &str, child: &Child) {
     let id = child.id().unwrap().to_string();
     assert!(Command::new("kill").args([signal, &id]).status().await.unwrap().success());
+}
+
+async fn stop(mut child: Child, signal: &str) {
+    send(signal, &child).await;
     let ended = tokio::time::timeout(PATIENCE, child.wait()).await.expect("an end").unwrap();
     assert!(ended.success(), "{ended}");
 }
@@ -67,6 +78,63 @@ async fn the_process_tells_where_it_listens_and_stops_on_a_signal() {
         assert_eq!(status_of(&public, "/livez").await, "HTTP/1.1 200 OK");
         assert_eq!(status_of(&private, "/readyz").await, "HTTP/1.1 200 OK");
         stop(child, signal).await;
+    }
+}
+
+/// A process with a request in flight, whose body does not come.
+async fn with_half_a_request(folder: &Path, deadline: &str) -> (Child, TcpStream) {
+    let url = url_of(folder);
+    store::migrate(&url).await.unwrap();
+    let sealer = Sealer::new(SealingKey::new(Box::new([7; 32])), Vec::new());
+    let store = store::open(&url, store::StoreOptions::new(sealer)).await.unwrap();
+    let key = NewApiKey::generate("test", Role::Admin, None).unwrap();
+    store.create_api_key(&key).await.unwrap();
+    drop(store);
+    let mut child = spawn_with(&url, &["--api-stop-deadline", deadline, "--body-deadline", "10m"]);
+    let (public, _) = listening(&mut child).await;
+    let mut stream = TcpStream::connect(&public).await.unwrap();
+    let head = format!(
+        "POST /v1/endpoints HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 8\r\nExpect: 100-continue\r\n\r\n",
+        key.reveal()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // The server waits for the body now.
+    let mut answer = [0; 12];
+    let read = stream.read_exact(&mut answer);
+    tokio::time::timeout(PATIENCE, read).await.expect("an answer").unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 100");
+    (child, stream)
+}
+
+/// Case C103.
+#[tokio::test]
+async fn a_request_that_does_not_end_holds_a_stop_up_until_its_deadline_and_no_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (child, _stream) = with_half_a_request(folder.path(), "1s").await;
+    stop(child, "-TERM").await;
+}
+
+/// Case C103.
+#[tokio::test]
+async fn a_second_signal_ends_the_process_at_once() {
+    for signal in ["-TERM", "-INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut child, _stream) = with_half_a_request(folder.path(), "10m").await;
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        send(signal, &child).await;
+        let told = async {
+            while let Some(line) = log.next_line().await.unwrap() {
+                if line.contains("a second signal ends the process at once") {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(tokio::time::timeout(PATIENCE, told).await.expect("the log tells of the stop"));
+        send(signal, &child).await;
+        let ended = tokio::time::timeout(PATIENCE, child.wait()).await.expect("an end").unwrap();
+        assert_eq!(ended.code(), Some(143));
     }
 }
 

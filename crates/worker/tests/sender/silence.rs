@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use domain::delivery::{Failure, Outcome};
+use store::submission::Payload;
 use tokio::time::Instant;
 
 use super::receiver::{
@@ -27,6 +28,18 @@ async fn a_head_that_drips_or_never_comes_is_cut_at_the_deadline() {
         assert_eq!(tried.evidence.detail.as_deref(), Some("no response within 1s"), "{name}");
         assert!((DEADLINE..PATIENCE).contains(&took), "{name} took {took:?}");
     }
+}
+
+/// Case C032: the request does not fit between the two, so sending it ends nowhere.
+#[tokio::test]
+async fn a_receiver_that_never_reads_is_cut_at_the_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let endless = Payload { payload: vec![b'x'; 64 << 20].into(), ..payload() };
+    let began = Instant::now();
+    let tried = sender().send(&hasty_target(&url), &endless, AT).await;
+    assert_eq!(tried.outcome, Outcome::Unanswered(Failure::TimedOut));
+    assert!((DEADLINE..PATIENCE).contains(&began.elapsed()), "{:?}", began.elapsed());
 }
 
 /// An answer is one as soon as its head is there, and a 2xx is delivered.
