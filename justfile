@@ -16,6 +16,10 @@ test-integration *args:
 lint:
     cargo clippy --workspace --all-targets -- -D warnings
 
+# The same of what is built for traces alone.
+lint-traces:
+    cargo clippy --workspace --features fencepost/otlp --all-targets -- -D warnings
+
 # Say what rustfmt would change.
 fmt:
     cargo fmt --all --check

@@ -1,6 +1,7 @@
 //! What happens around every request: its id, its span, its one line in the log, and the headers that
 //! every answer carries.
 //!
+//! A caller's `traceparent` is said to whoever tells of traces, and is used for nothing else.
 //! Logged are the method, the pattern of the path (not the path, which callers choose), the status
 //! and ids. Never a header, a query, a body or a key.
 
@@ -13,8 +14,8 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use actix_web::middleware::Next;
-use process::metrics;
-use tracing::Instrument;
+use process::{UNLOGGED, metrics};
+use tracing::{Instrument, Level, Span};
 use uuid::Uuid;
 
 use crate::problem::Problem;
@@ -50,6 +51,7 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
         submission.id = tracing::field::Empty,
         delivery.id = tracing::field::Empty,
     );
+    say_traceparent(&request, &span);
     let route = route_of(&request);
     let began = Instant::now();
     let mut response = next.call(request).instrument(span.clone()).await?;
@@ -63,6 +65,19 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+fn say_traceparent(request: &ServiceRequest, span: &Span) {
+    if !tracing::enabled!(target: UNLOGGED, Level::TRACE) {
+        return;
+    }
+    let mut given = request.headers().get_all("traceparent");
+    // Two would be of two callers.
+    if let (Some(traceparent), None) = (given.next(), given.next())
+        && let Ok(traceparent) = traceparent.to_str()
+    {
+        tracing::trace!(target: UNLOGGED, parent: span, traceparent);
+    }
 }
 
 /// The pattern, and none for what is not served: a caller chooses no label.

@@ -2,8 +2,10 @@
 //!
 //! Part of the binary with the feature `otlp`, and at work where `OTEL_EXPORTER_OTLP_ENDPOINT` names a
 //! collector. The id of a submission's trace is the submission's own, which is the id of the request that
-//! stored it: so that request and every attempt are one trace, and nothing is stored or sent for it.
+//! stored it: so that request and every attempt are one trace, and nothing is stored or sent for it. A request whose
+//! caller names a span of its own (`traceparent`) is told in the caller's trace, and what it stores is linked with it.
 
+mod caller;
 mod client;
 mod spans;
 

@@ -1,9 +1,11 @@
 //! A collector is told of an accepted submission and of its attempt, as one trace.
 #![cfg(feature = "otlp")]
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -13,8 +15,11 @@ use serde_json::Value;
 /// Long beside anything that is waited for.
 const LONG: Duration = Duration::from_secs(60);
 
+/// The head and the body of a request.
+type Request = (String, Vec<u8>);
+
 /// Takes requests, answers each with 200 and an empty object, and hands their heads and bodies on.
-fn stub() -> anyhow::Result<(SocketAddr, Receiver<(String, Vec<u8>)>)> {
+fn stub() -> anyhow::Result<(SocketAddr, Receiver<Request>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (sender, requests) = channel();
@@ -33,7 +38,7 @@ fn stub() -> anyhow::Result<(SocketAddr, Receiver<(String, Vec<u8>)>)> {
 }
 
 /// One request; none at the end of the connection.
-fn take(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Option<(String, Vec<u8>)>> {
+fn take(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Option<Request>> {
     let (mut head, mut length) = (String::new(), 0);
     loop {
         let start = head.len();
@@ -55,22 +60,6 @@ fn take(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Option<(String, Vec
     Ok(Some((head, body)))
 }
 
-/// Posts JSON, and answers what was answered.
-fn post(address: &str, key: &str, path: &str, body: &str) -> anyhow::Result<Value> {
-    let mut stream = TcpStream::connect(address)?;
-    write!(
-        stream,
-        "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
-    ensure!(head.starts_with("HTTP/1.1 20"), "{answer}");
-    Ok(serde_json::from_str(body)?)
-}
-
 fn spans(batch: &Value) -> impl Iterator<Item = &Value> {
     batch["resourceSpans"]
         .as_array()
@@ -80,58 +69,136 @@ fn spans(batch: &Value) -> impl Iterator<Item = &Value> {
         .flat_map(|scope| scope["spans"].as_array().into_iter().flatten())
 }
 
-#[test]
-fn a_collector_is_told_of_a_submission_and_its_attempt_as_one_trace() -> anyhow::Result<()> {
-    let (collector, batches) = stub()?;
-    let (receiver, deliveries) = stub()?;
-    let folder = tempfile::tempdir()?;
-    let mut server = Command::new(env!("CARGO_BIN_EXE_fencepost"))
-        .arg("serve")
-        .current_dir(folder.path())
-        .env_remove("DATABASE_URL")
-        .env("FENCEPOST_LISTEN", "127.0.0.1:0")
-        .env("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0")
-        .env("FENCEPOST_WORKER_PRIVATE_LISTEN", "127.0.0.1:0")
-        .env("FENCEPOST_ALLOW_NETWORKS", "127.0.0.0/8")
-        .env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{collector}"))
-        .env("OTEL_BSP_SCHEDULE_DELAY", "50")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let mut lines = BufReader::new(server.stdout.take().context("its output")?).lines();
-    let mut line = |start: &str| -> anyhow::Result<String> {
-        let found = lines.by_ref().map_while(Result::ok);
-        let mut found = found.filter_map(|line| line.strip_prefix(start).map(str::to_owned));
-        found.next().with_context(|| format!("no line begins with {start}"))
-    };
-    let address = line("listening http://")?;
-    let address = address.split(' ').next().context("an address")?;
-    let key = line("admin key, shown once: ")?;
+/// A service that tells a collector. It is killed when it is dropped.
+struct Server {
+    process: Child,
+    address: String,
+    key: String,
+    batches: Receiver<Request>,
+}
 
-    let endpoint = format!("{{\"id\":\"orders\",\"url\":\"http://{receiver}/\"}}");
-    post(address, &key, "/v1/endpoints", &endpoint)?;
-    let accepted = post(address, &key, "/v1/endpoints/orders/submissions", "{\"n\":1}")?;
-    let submission = accepted["submission_id"].as_str().context("an id")?;
-    deliveries.recv_timeout(LONG).context("it is delivered")?;
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
 
-    let trace = submission.replace('-', "");
-    let (mut request, mut delivery) = (None, None);
-    while request.is_none() || delivery.is_none() {
-        let (head, batch) = batches.recv_timeout(LONG).context("the collector is told")?;
-        ensure!(head.starts_with("POST /v1/traces "), "{head}");
-        let batch: Value = serde_json::from_slice(&batch)?;
-        for span in spans(&batch).filter(|span| span["traceId"] == trace.as_str()) {
-            match span["name"].as_str() {
-                Some("request") => request = Some(span.clone()),
-                Some("delivery") => delivery = Some(span.clone()),
-                _ => {}
+impl Server {
+    /// With an endpoint `orders` at that receiver.
+    fn start(folder: &Path, receiver: SocketAddr) -> anyhow::Result<Self> {
+        let (collector, batches) = stub()?;
+        let mut process = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+            .arg("serve")
+            .current_dir(folder)
+            .env_remove("DATABASE_URL")
+            .env("FENCEPOST_LISTEN", "127.0.0.1:0")
+            .env("FENCEPOST_PRIVATE_LISTEN", "127.0.0.1:0")
+            .env("FENCEPOST_WORKER_PRIVATE_LISTEN", "127.0.0.1:0")
+            .env("FENCEPOST_ALLOW_NETWORKS", "127.0.0.0/8")
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{collector}"))
+            .env("OTEL_BSP_SCHEDULE_DELAY", "50")
+            .env("RUST_LOG", "trace")
+            .stdout(Stdio::piped())
+            .stderr(File::create(folder.join("log"))?)
+            .spawn()?;
+        let output = process.stdout.take().context("its output")?;
+        let mut server = Self { process, address: String::new(), key: String::new(), batches };
+        let mut lines = BufReader::new(output).lines();
+        let mut line = |start: &str| -> anyhow::Result<String> {
+            let found = lines.by_ref().map_while(Result::ok);
+            let mut found = found.filter_map(|line| line.strip_prefix(start).map(str::to_owned));
+            found.next().with_context(|| format!("no line begins with {start}"))
+        };
+        let address = line("listening http://")?;
+        address.split(' ').next().context("an address")?.clone_into(&mut server.address);
+        server.key = line("admin key, shown once: ")?;
+        let endpoint = format!("{{\"id\":\"orders\",\"url\":\"http://{receiver}/\"}}");
+        server.post("/v1/endpoints", "", &endpoint)?;
+        Ok(server)
+    }
+
+    /// Posts JSON, and answers what was answered.
+    fn post(&self, path: &str, header: &str, body: &str) -> anyhow::Result<Value> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n{header}\
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            self.key,
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+        ensure!(head.starts_with("HTTP/1.1 20"), "{answer}");
+        Ok(serde_json::from_str(body)?)
+    }
+
+    /// The trace of a new submission.
+    fn submit(&self, header: &str) -> anyhow::Result<String> {
+        let accepted = self.post("/v1/endpoints/orders/submissions", header, "{\"n\":1}")?;
+        Ok(accepted["submission_id"].as_str().context("an id")?.replace('-', ""))
+    }
+
+    /// The first spans of these traces and names that the collector is told of.
+    fn told<const N: usize>(&self, wanted: [(&str, &str); N]) -> anyhow::Result<[Value; N]> {
+        let mut found = wanted.map(|_| Value::Null);
+        while found.iter().any(Value::is_null) {
+            let (head, batch) = self.batches.recv_timeout(LONG).context("the collector is told")?;
+            ensure!(head.starts_with("POST /v1/traces "), "{head}");
+            let batch: Value = serde_json::from_slice(&batch)?;
+            for span in spans(&batch) {
+                let place = wanted
+                    .iter()
+                    .position(|it| (span["traceId"] == it.0) && (span["name"] == it.1));
+                if let Some(place) = place {
+                    found[place] = span.clone();
+                }
             }
         }
+        Ok(found)
     }
-    let (request, delivery) = (request.context("a request")?, delivery.context("a delivery")?);
-    assert_eq!(delivery["parentSpanId"], request["spanId"], "{request} {delivery}");
-    assert_ne!(delivery["spanId"], request["spanId"]);
-    server.kill()?;
-    server.wait()?;
+}
+
+#[test]
+fn a_collector_is_told_of_a_submission_and_its_attempt_as_one_trace() -> anyhow::Result<()> {
+    let (receiver, deliveries) = stub()?;
+    let folder = tempfile::tempdir()?;
+    let server = Server::start(folder.path(), receiver)?;
+    // What is no span of a caller changes nothing.
+    for header in ["", "traceparent: 00-0-0-01\r\n", &format!("{TRACEPARENT}{TRACEPARENT}")] {
+        let trace = server.submit(header)?;
+        deliveries.recv_timeout(LONG).context("it is delivered")?;
+        let [request, delivery] = server.told([(&trace, "request"), (&trace, "delivery")])?;
+        assert_eq!(delivery["parentSpanId"], request["spanId"], "{request} {delivery}");
+        assert_ne!(delivery["spanId"], request["spanId"]);
+        assert!(request["parentSpanId"].as_str().is_none_or(str::is_empty), "{request}");
+    }
+    Ok(())
+}
+
+const CALLERS_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const TRACEPARENT: &str =
+    "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00\r\n";
+
+#[test]
+fn a_request_is_told_in_its_callers_trace_and_linked_with_the_submissions() -> anyhow::Result<()> {
+    let (receiver, deliveries) = stub()?;
+    let folder = tempfile::tempdir()?;
+    let server = Server::start(folder.path(), receiver)?;
+    let trace = server.submit(TRACEPARENT)?;
+    let (head, _) = deliveries.recv_timeout(LONG).context("it is delivered")?;
+    assert!(!head.to_ascii_lowercase().contains("traceparent"), "{head}");
+    let [request, stored, delivery] =
+        server.told([(CALLERS_TRACE, "request"), (&trace, "submission"), (&trace, "delivery")])?;
+    assert_eq!(request["parentSpanId"], "00f067aa0ba902b7", "{request}");
+    assert_eq!(delivery["parentSpanId"], stored["spanId"], "{stored} {delivery}");
+    assert_eq!(request["links"][0]["traceId"], trace.as_str(), "{request}");
+    assert_eq!(stored["links"][0]["traceId"], CALLERS_TRACE, "{stored}");
+    assert_eq!(stored["links"][0]["spanId"], request["spanId"], "{stored}");
+    drop(server);
+    let log = std::fs::read_to_string(folder.path().join("log"))?;
+    assert!(log.contains(&trace[..8]) && !log.contains(CALLERS_TRACE), "no header is logged");
     Ok(())
 }

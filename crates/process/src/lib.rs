@@ -19,7 +19,7 @@ pub use address_policy::AddressPolicyArgs;
 pub use database::DatabaseArgs;
 pub use duration::parse_duration;
 pub use hold::HoldArgs;
-pub use log::{SERVICE, init_log, init_log_with, log_layer};
+pub use log::{SERVICE, UNLOGGED, init_log, init_log_with, log_layer};
 pub use sealing_key::{SealingArgs, load_or_create_key_file};
 pub use settings::{self, ConfigArgs, Sections};
 pub use size::parse_size;

@@ -42,6 +42,13 @@ where
     }
 }
 
+/// The target of events that are for others than the log, whatever `RUST_LOG` says.
+pub const UNLOGGED: &str = "fencepost::unlogged";
+
 fn filter(default: &str) -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default))
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    match format!("{UNLOGGED}=off").parse() {
+        Ok(unlogged) => filter.add_directive(unlogged),
+        Err(_) => filter,
+    }
 }
