@@ -10,43 +10,16 @@ const LINES_MAX: usize = 400;
 const EMPTY_NAMES: &[&str] =
     &["util", "utils", "common", "helper", "helpers", "misc", "types", "models"];
 
-/// Files below `crates/*/src` that are longer than a person reads in one go, their trailing tests
-/// left out.
+/// Files that are longer than a person reads in one go, tests as well.
 fn long_files(sources: &[Source]) -> Vec<Finding> {
-    let product = sources.iter().filter(|source| {
-        let names: Vec<&str> = source.path.split('/').collect();
-        names.first() == Some(&"crates")
-            && names.get(2) == Some(&"src")
-            && names.last() != Some(&"tests.rs")
-    });
-    let with_lines = product.map(|source| (source, lines_without_tests(&source.code)));
+    let with_lines = sources.iter().map(|source| (source, source.code.lines().count()));
     with_lines
         .filter(|(_, lines)| *lines > LINES_MAX)
         .map(|(source, lines)| {
-            let what = format!("{lines} lines without tests, the limit is {LINES_MAX}");
+            let what = format!("{lines} lines, the limit is {LINES_MAX}");
             Finding::new(&source.path, LINES_MAX + 1, what)
         })
         .collect()
-}
-
-/// The lines before the `#[cfg(test)] mod tests` that ends the file; all of them where code follows
-/// the tests.
-fn lines_without_tests(code: &str) -> usize {
-    let lines: Vec<&str> = code.lines().map(str::trim_end).collect();
-    let start = lines.iter().rposition(|line| *line == "#[cfg(test)]");
-    let Some((product, tests)) = start.and_then(|start| lines.split_at_checked(start)) else {
-        return lines.len();
-    };
-    let is_the_module = |line: &&str| matches!(*line, "mod tests {" | "mod tests;");
-    let attributes = tests.iter().take_while(|line| line.starts_with("#[")).count();
-    let mut tests = tests.iter().skip(attributes);
-    if !tests.next().is_some_and(is_the_module) {
-        return lines.len();
-    }
-    // rustfmt indents all that is inside: the first line that closes at the margin closes the
-    // module.
-    let mut after = tests.skip_while(|line| line.is_empty() || line.starts_with(' ')).skip(1);
-    if after.any(|line| !line.is_empty()) { lines.len() } else { product.len() }
 }
 
 fn empty_names(sources: &[Source]) -> Vec<Finding> {
@@ -79,21 +52,22 @@ fn every_file_is_named_after_its_concept() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_long_file_is_found_and_its_trailing_tests_are_not_counted() {
-    let tests = "\n#[cfg(test)]\nmod tests {\n    fn a() {}\n\n    fn b() {}\n}\n";
+fn a_long_file_is_found_whether_it_is_of_the_product_or_of_its_tests() {
+    let tests = "\n#[cfg(test)]\nmod tests {\n    fn a() {}\n}\n";
     let source = |path: &str, lines: usize, end: &str| {
         Source::new(path, &("fn a() {}\n".repeat(lines) + end))
     };
     let sources = [
-        source("crates/a/src/short.rs", 399, tests),
-        source("crates/a/src/long.rs", 401, tests),
-        source("crates/a/src/code_after_tests.rs", 395, &format!("{tests}fn c() {{}}\n")),
-        source("crates/a/src/b/tests.rs", 500, ""),
-        source("integration-tests/tests/a.rs", 500, ""),
+        source("crates/a/src/short.rs", 400, ""),
+        source("crates/a/src/long.rs", 401, ""),
+        source("crates/a/src/long_with_its_tests.rs", 396, tests),
+        source("crates/a/src/b/tests.rs", 401, ""),
+        source("integration-tests/tests/a.rs", 401, ""),
     ];
     let findings = long_files(&sources);
     let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
-    assert_eq!(paths, ["crates/a/src/long.rs", "crates/a/src/code_after_tests.rs"]);
+    let long = sources.iter().skip(1).map(|source| source.path.as_str());
+    assert_eq!(paths, long.collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! A real store whose calls can be made to fail: what a test says happens instead of the call, and
 //! everything else is the store's.
 
+mod beside;
+
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::endpoint::DisabledCause;
 use domain::health::Backlog;
-use domain::id::SourceKey;
 use domain::id::{ApplicationKey, DeliveryId, EndpointKey, PublicId, SubmissionId};
 use domain::signing::Ed25519PublicKey;
-use domain::source::Refusal;
 use store::admission::{Admission, AdmissionRequest, Admissions, Budgets};
 use store::api_key::{ApiKey, ApiKeyDigest, ApiKeyView, NewApiKey, Revocation};
 use store::application::{Application, ApplicationCreation, NewApplication};
@@ -21,17 +21,9 @@ use store::delivery::{
 use store::endpoint::{
     Endpoint, EndpointChange, EndpointCreation, EndpointUpdate, NewEndpoint, Pause, Target,
 };
-use store::hold::{Hold, Holds, WaitingEndpoint};
-use store::life::{Life, Lives};
-use store::maintenance::{Candidacy, Cleared, Maintenance, Recount};
 use store::operational::{OperationalEndpoint, OperationalEvents, StoredEvent};
 use store::rate_limit::{Reservation, Reserved};
-use store::receipt::Receipt;
 use store::secret::{NewRotation, Resealing, Rotation};
-use store::source::{
-    Gateway, NewReception, NewSource, NewSourceSecret, Reception, Source, SourceChange,
-    SourceCreation, SourceRotation, Sources,
-};
 use store::submission::{
     Acceptance, NewResend, NewSubmission, Payload, Resend, Submission, SubmissionFilter,
 };
@@ -312,113 +304,6 @@ impl Admissions for FaultyStore {
 }
 
 #[async_trait]
-impl Sources for FaultyStore {
-    async fn create_source(&self, source: &NewSource) -> Answer<SourceCreation> {
-        self.store.create_source(source).await
-    }
-
-    async fn find_source(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Source>> {
-        self.store.find_source(of, id).await
-    }
-
-    async fn list_sources(&self, of: ApplicationKey, page: Page) -> Answer<Vec<Source>> {
-        self.store.list_sources(of, page).await
-    }
-
-    async fn update_source(
-        &self,
-        of: ApplicationKey,
-        id: &PublicId,
-        change: &SourceChange,
-    ) -> Answer<Option<Source>> {
-        self.store.update_source(of, id, change).await
-    }
-
-    async fn delete_source(&self, of: ApplicationKey, id: &PublicId) -> Answer<bool> {
-        self.store.delete_source(of, id).await
-    }
-
-    async fn rotate_source_secret(&self, new: &NewSourceSecret) -> Answer<SourceRotation> {
-        self.store.rotate_source_secret(new).await
-    }
-
-    async fn reseal_source_secrets(&self, after: Option<Uuid>, limit: u16) -> Answer<Resealing> {
-        self.store.reseal_source_secrets(after, limit).await
-    }
-
-    async fn read_gateway(&self, of: ApplicationKey, id: &PublicId) -> Answer<Option<Gateway>> {
-        self.store.read_gateway(of, id).await
-    }
-
-    async fn note_refusal(&self, source: SourceKey, refusal: &Refusal) -> Answer<()> {
-        self.store.note_refusal(source, refusal).await
-    }
-
-    async fn receive(&self, reception: &NewReception) -> Answer<Reception> {
-        self.store.receive(reception).await
-    }
-
-    async fn find_receipt(&self, of: ApplicationKey, id: SubmissionId) -> Answer<Option<Receipt>> {
-        self.store.find_receipt(of, id).await
-    }
-}
-
-/// Upkeep goes its own way: these tests are about deliveries.
-#[async_trait]
-impl Maintenance for FaultyStore {
-    async fn lead(&self, candidacy: &Candidacy<'_>) -> Answer<bool> {
-        self.store.lead(candidacy).await
-    }
-
-    async fn resign(&self, token: Uuid) -> Answer<()> {
-        self.store.resign(token).await
-    }
-
-    async fn recount_slots(&self, after: Option<EndpointKey>, limit: u32) -> Answer<Recount> {
-        self.store.recount_slots(after, limit).await
-    }
-
-    async fn cancel_deleted(&self, limit: u32) -> Answer<u64> {
-        self.store.cancel_deleted(limit).await
-    }
-
-    async fn cancel_requested(&self, limit: u32) -> Answer<u64> {
-        self.store.cancel_requested(limit).await
-    }
-
-    async fn fail_held(&self, limit: u32) -> Answer<u64> {
-        self.store.fail_held(limit).await
-    }
-
-    async fn disable_failing(&self, limit: u32) -> Answer<Vec<EndpointKey>> {
-        self.store.disable_failing(limit).await
-    }
-
-    async fn expire_failed(&self, limit: u32) -> Answer<u64> {
-        self.store.expire_failed(limit).await
-    }
-
-    async fn expire_keys(&self, limit: u32) -> Answer<u64> {
-        self.store.expire_keys(limit).await
-    }
-
-    async fn prepare_history(&self) -> Answer<()> {
-        self.store.prepare_history().await
-    }
-
-    async fn clear_history(&self, limit: u32) -> Answer<Cleared> {
-        self.store.clear_history(limit).await
-    }
-}
-
-#[async_trait]
-impl Lives for FaultyStore {
-    async fn read_lives(&self, endpoints: &[EndpointKey]) -> Answer<Vec<Life>> {
-        self.store.read_lives(endpoints).await
-    }
-}
-
-#[async_trait]
 impl OperationalEvents for FaultyStore {
     async fn set_operational_endpoint(
         &self,
@@ -442,28 +327,5 @@ impl OperationalEvents for FaultyStore {
     async fn forget_events(&self, ids: &[Uuid]) -> Answer<u64> {
         (self.fault)("forget_events", &[])?;
         self.store.forget_events(ids).await
-    }
-}
-
-#[async_trait]
-impl Holds for FaultyStore {
-    async fn set_hold(&self, held: bool, reason: Option<&str>) -> Answer<()> {
-        self.store.set_hold(held, reason).await
-    }
-
-    async fn is_held(&self) -> Answer<bool> {
-        self.store.is_held().await
-    }
-
-    async fn read_hold(&self) -> Answer<Hold> {
-        self.store.read_hold().await
-    }
-
-    async fn read_waiting(&self, below: Option<Uuid>) -> Answer<Vec<WaitingEndpoint>> {
-        self.store.read_waiting(below).await
-    }
-
-    async fn mark_sent(&self, below: Uuid, limit: u32) -> Answer<u64> {
-        self.store.mark_sent(below, limit).await
     }
 }
