@@ -59,6 +59,13 @@ soak minutes="10" seed="":
     export FENCEPOST_SOAK_SEED=${seed:-$RANDOM}
     cargo test -p integration-tests --test soak -- --nocapture
 
+# Peak memory of api and worker under each kind of hostile peer, beside the bound of docs/SECURITY.md.
+hostile-peers:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    ulimit -n 8192
+    FENCEPOST_HOSTILE_PEERS=1 cargo test -p integration-tests --test hostile -- --nocapture --test-threads 1
+
 # The whole path on a scratch database: submit, deliver, verify. Arguments go to `fencepost demo`.
 demo *args:
     cargo run --release -- demo {{ args }}

@@ -16,6 +16,7 @@
 //! | `rate_limit` | spends units of limits that all processes share: those who wait reserve together |
 //! | `problem` | every answer that is not a success (RFC 9457), and the table of its codes |
 //! | `request_log`, `unread_body` | what happens around every request |
+//! | `connection` | a connection that its peer cannot hold for nothing |
 //! | `waker` | tells workers that something is due |
 //! | `server`, `settings` | listens, and stops gracefully |
 //! | `trivial` | the same server with one call that does nothing, for the bench |
@@ -29,6 +30,7 @@ mod auth;
 mod batches;
 mod body;
 mod committer;
+mod connection;
 mod entry;
 mod fields;
 mod instant;

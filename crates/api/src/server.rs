@@ -1,23 +1,39 @@
 //! Listens for callers and for operators, and stops gracefully.
 
-use std::net::SocketAddr;
+use std::future::ready;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
+use actix_http::error::DispatchError;
+use actix_http::{HttpService, Protocol};
+use actix_server::Server;
+use actix_service::{IntoServiceFactory, ServiceFactoryExt, map_config};
+use actix_web::App;
 use actix_web::body::MessageBody;
-use actix_web::dev::{Server, Service, ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::dev::{
+    AppConfig, Service, ServiceFactory, ServiceRequest, ServiceResponse, fn_service,
+};
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, ServiceConfig};
-use actix_web::{App, HttpServer};
 use anyhow::Context;
 use store::Store;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::context::TokioContext;
 use tokio_util::sync::CancellationToken;
 
 use crate::Settings;
+use crate::connection::{Connection, Patience};
 use crate::routes::{self, State};
 use crate::{request_log, unread_body};
+
+/// How many connections wait in the system to be accepted, where it allows so many.
+const BACKLOG: u32 = 1_024;
+
+/// How much of an answer the system keeps for a peer that does not take it. It takes twice as much.
+const SEND_BUFFER_BYTES: u32 = 64 * 1024;
 
 /// The most open connections of the private address.
 const PRIVATE_CONNECTIONS_MAX: usize = 64;
@@ -111,23 +127,61 @@ struct Listener {
 
 fn bind(listener: &Listener, state: &Data<State>) -> anyhow::Result<(SocketAddr, Server)> {
     let Listener { address, workers, connections_max, routes } = *listener;
-    let settings = &state.settings;
-    let app_state = state.clone();
-    let runtime = Handle::current();
-    let server = HttpServer::new(move || app(app_state.clone(), routes, runtime.clone()))
+    let listening = || format!("cannot listen on {address}");
+    let socket = listen(address).with_context(listening)?;
+    let bound = socket.local_addr().with_context(listening)?;
+    let builder = Server::build()
         .workers(workers)
-        .max_connections(connections_max)
-        .keep_alive(settings.keep_alive)
-        .client_request_timeout(settings.client_request_timeout)
-        .client_disconnect_timeout(settings.linger)
-        .shutdown_timeout(settings.shutdown_timeout.as_secs())
-        .tcp_nodelay(true)
+        .max_concurrent_connections(connections_max)
+        .shutdown_timeout(state.settings.shutdown_timeout.as_secs())
         // Signals are the process's matter: they cancel the token.
-        .disable_signals()
-        .bind(address)
-        .with_context(|| format!("cannot listen on {address}"))?;
-    let bound = server.addrs().first().copied().context("nothing is bound")?;
+        .disable_signals();
+    let (state, runtime) = (state.clone(), Handle::current());
+    let stopping = builder.graceful_shutdown_signal();
+    let server = builder
+        .listen("api", socket, move || {
+            let settings = &state.settings;
+            let patience = Patience {
+                request: settings.keep_alive + settings.client_request_timeout,
+                answer: settings.body_deadline,
+            };
+            let stopping = stopping.clone();
+            let app = app(state.clone(), routes, runtime.clone())
+                .into_factory()
+                .map_err(|error| error.error_response());
+            let http = HttpService::build()
+                .keep_alive(settings.keep_alive)
+                .client_request_timeout(settings.client_request_timeout)
+                .client_disconnect_timeout(settings.linger)
+                .local_addr(bound)
+                .graceful_shutdown_signal(move || {
+                    let stopping = stopping.clone();
+                    async move { stopping.notified().await }
+                })
+                .on_connect_ext(|connection: &Connection, data| {
+                    data.insert(connection.served());
+                })
+                .finish(map_config(app, |()| AppConfig::default()));
+            fn_service(move |stream: TcpStream| {
+                let peer = stream.peer_addr().ok();
+                // Where it cannot be set, answers are slower and the same.
+                let _ = stream.set_nodelay(true);
+                let connection = Connection::new(stream, patience);
+                ready(Ok::<_, DispatchError>((connection, Protocol::Http1, peer)))
+            })
+            .and_then(http)
+        })
+        .with_context(listening)?;
     Ok((bound, server.run()))
+}
+
+/// What is set here, connections have from it.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
 }
 
 /// `runtime` is that of the process. Each worker of actix-web has one of its own, and a database

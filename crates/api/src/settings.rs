@@ -31,9 +31,11 @@ pub struct Settings {
     pub body_limit_bytes: usize,
     /// The most bytes of any other body. 64 KiB by default.
     pub management_body_limit_bytes: usize,
-    /// How long the body of one request may take to arrive. 30 s by default.
+    /// How long the body of one request may take to arrive, and what is written of an answer at once to
+    /// be taken. 30 s by default.
     pub body_deadline: Duration,
-    /// How long the head of a connection's first request may take to arrive. 10 s by default.
+    /// How long the head of a connection's first request may take to arrive. 10 s by default. That of a
+    /// later one has the keep-alive time besides.
     pub client_request_timeout: Duration,
     /// How long an idle connection is kept open. 75 s by default.
     pub keep_alive: Duration,

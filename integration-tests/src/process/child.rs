@@ -87,12 +87,16 @@ impl ChildProcess {
 
     /// SIGTERM: asks the process to end in order. [`wait_exit`](Self::wait_exit) tells when it has.
     pub async fn terminate(&self) -> anyhow::Result<()> {
-        // Not yet waited for, so the number is not another process's by now.
-        let id = self.child.id().with_context(|| format!("{} has ended", self.name))?.to_string();
+        let id = self.id()?.to_string();
         // The shell's own `kill`: the one of the standard library knows SIGKILL only.
         let sent = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id]).status().await?;
         anyhow::ensure!(sent.success(), "{} could not be signalled", self.name);
         Ok(())
+    }
+
+    /// Its number, while it runs. Not yet waited for, so the number is not another process's by now.
+    pub fn id(&self) -> anyhow::Result<u32> {
+        self.child.id().with_context(|| format!("{} has ended", self.name))
     }
 
     /// Waits until the process has ended and all that it printed is read.

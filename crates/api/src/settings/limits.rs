@@ -22,11 +22,13 @@ pub struct LimitArgs {
     #[arg(long, env = "FENCEPOST_API_THREADS", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=256))]
     pub api_threads: Option<u16>,
-    /// How long the head of a connection's first request may take to arrive, 100 ms to 5 min.
+    /// How long the head of a connection's first request may take to arrive, 100 ms to 5 min. A later
+    /// one has the keep-alive time besides.
     #[arg(long, env = "FENCEPOST_HEAD_DEADLINE", value_name = "TIME", default_value = "10s")]
     #[arg(value_parser = |text: &str| process::parse_duration(text, 100 * MILLISECOND..=300 * SECOND))]
     pub head_deadline: Duration,
-    /// How long the body of a request may take to arrive, 100 ms to 10 min.
+    /// How long the body of a request may take to arrive, and what is written of an answer to be
+    /// taken, 100 ms to 10 min.
     #[arg(long, env = "FENCEPOST_BODY_DEADLINE", value_name = "TIME", default_value = "30s")]
     #[arg(value_parser = |text: &str| process::parse_duration(text, 100 * MILLISECOND..=600 * SECOND))]
     pub body_deadline: Duration,

@@ -11,6 +11,7 @@ mod access;
 mod applications;
 mod bodies;
 mod calling_off;
+mod connections;
 mod deliveries;
 mod documented;
 mod endpoint_changes;
