@@ -1,11 +1,13 @@
 //! The circuit breaker of an endpoint, where several workers meet it.
 
+mod opening;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use domain::application::DEFAULT_APPLICATION_KEY;
-use domain::delivery::Verdict;
+use domain::delivery::{Failure, Outcome, Verdict};
 use domain::destination::{AddressPolicy, DestinationUrl};
 use domain::endpoint::SettingsChange;
 use domain::endpoint::circuit::{Circuit, IN_A_ROW_MAX, OPEN_FIRST, OpenCause, Opening};
@@ -19,12 +21,12 @@ use store::life::Life;
 use crate::fixture::{Fixture, WORKER, report, retry};
 
 on_both_stores! {
-    failures_in_a_row_open_it_and_the_deliveries_keep_their_cycle,
-    a_share_of_failures_opens_it,
     of_many_workers_one_sends_the_probe,
     a_probe_that_succeeds_closes_it_and_one_that_fails_opens_it_for_longer,
     what_was_sent_before_it_opened_neither_closes_nor_prolongs_it,
     a_probe_whose_worker_dies_is_followed_by_another_and_decides_nothing_then,
+    a_probe_that_could_not_be_sent_opens_it_for_no_longer_than_before,
+    a_claim_that_sends_nothing_is_no_probe,
     a_probe_that_is_given_back_leaves_room_for_another_at_once,
     only_one_is_sent_where_many_have_lapsed,
     an_operator_closes_it_and_another_url_does,
@@ -33,6 +35,8 @@ on_both_stores! {
 }
 
 const NOW: Duration = Duration::ZERO;
+/// A failure, whose delivery is not due again in the test.
+const LATER: Verdict = Verdict::Retry { after: Duration::from_hours(1) };
 
 async fn life(db: &Fixture, endpoint: &Endpoint) -> anyhow::Result<Life> {
     let lives = db.store.read_lives(&[endpoint.key]).await?;
@@ -88,11 +92,22 @@ async fn record(db: &Fixture, claims: &[HeldClaim], verdict: Verdict) -> anyhow:
     Ok(())
 }
 
+/// So many are sent, and this comes of them.
+async fn results(
+    db: &Fixture,
+    endpoint: &Endpoint,
+    count: u32,
+    verdict: Verdict,
+) -> anyhow::Result<()> {
+    submit(db, endpoint, count).await?;
+    let claims = claim(db, endpoint).await?;
+    ensure!(claims.len() == usize::try_from(count)?, "{claims:?}");
+    record(db, &claims, verdict).await
+}
+
 /// Opens the circuit with so many deliveries due behind it.
 async fn open(db: &Fixture, endpoint: &Endpoint, due: u32) -> anyhow::Result<()> {
-    submit(db, endpoint, IN_A_ROW_MAX).await?;
-    let claims = claim(db, endpoint).await?;
-    record(db, &claims, retry(Duration::from_hours(1))).await?;
+    results(db, endpoint, IN_A_ROW_MAX, LATER).await?;
     opening(db, endpoint).await?;
     submit(db, endpoint, due).await
 }
@@ -100,57 +115,6 @@ async fn open(db: &Fixture, endpoint: &Endpoint, due: u32) -> anyhow::Result<()>
 /// The time is over for which it is open.
 async fn end_opening(db: &Fixture, endpoint: &Endpoint) -> anyhow::Result<()> {
     db.age_schedule("circuit_until", endpoint, Duration::from_hours(1)).await
-}
-
-async fn failures_in_a_row_open_it_and_the_deliveries_keep_their_cycle(
-    db: Fixture,
-) -> anyhow::Result<()> {
-    let endpoint = db.endpoint().await?;
-    submit(&db, &endpoint, IN_A_ROW_MAX + 5).await?;
-    let claims = claim(&db, &endpoint).await?;
-    let waiting = db.submit(&endpoint).await?;
-    let (first, last) = claims.split_at(usize::try_from(IN_A_ROW_MAX)? - 1);
-    record(&db, first, retry(NOW)).await?;
-    assert!(is_closed(&db, &endpoint).await?, "one more is needed");
-    record(&db, &last[..1], retry(NOW)).await?;
-    let opened = opening(&db, &endpoint).await?;
-    assert_eq!((opened.cause, opened.times, opened.probe), (OpenCause::InARow, 1, None));
-    assert_eq!(opened.until, opened.since + OPEN_FIRST);
-    assert!(!life(&db, &endpoint).await?.half_open);
-
-    let unsent: Vec<HeldClaim> = last[1..].to_vec();
-    db.store.give_back(&unsent).await?;
-    assert!(db.due_endpoints(true).await?.is_empty(), "nothing is due there");
-    assert_eq!(db.store.read_backlog().await?.due, 0);
-    let (_, batch) = db.claim(&[&endpoint], 100).await?;
-    assert!(batch.claimed.is_empty() && batch.set_aside.is_empty(), "{batch:?}");
-    assert_eq!(batch.endpoints, [(endpoint.key, Standing::Closed)]);
-    let row = db.row(waiting).await?;
-    assert_eq!((row.state, row.attempts, row.cycle_attempts), (1, 0, 0));
-    Ok(())
-}
-
-async fn a_share_of_failures_opens_it(db: Fixture) -> anyhow::Result<()> {
-    let endpoint = db.endpoint().await?;
-    submit(&db, &endpoint, 10).await?;
-    let claims = claim(&db, &endpoint).await?;
-    record(&db, &claims[..3], Verdict::Delivered).await?;
-    record(&db, &claims[3..9], retry(NOW)).await?;
-    assert!(is_closed(&db, &endpoint).await?, "nine results are too few");
-    record(&db, &claims[9..], retry(NOW)).await?;
-    assert_eq!(opening(&db, &endpoint).await?.cause, OpenCause::Share);
-
-    // The same with the window over before the tenth.
-    let endpoint = db.endpoint().await?;
-    submit(&db, &endpoint, 10).await?;
-    let claims = claim(&db, &endpoint).await?;
-    record(&db, &claims[..3], Verdict::Delivered).await?;
-    record(&db, &claims[3..9], retry(NOW)).await?;
-    db.age_schedule("window_since", &endpoint, Duration::from_mins(5)).await?;
-    record(&db, &claims[9..], retry(NOW)).await?;
-    let Circuit::Closed(counts) = life(&db, &endpoint).await?.circuit else { bail!("open") };
-    assert_eq!((counts.succeeded, counts.failed, counts.in_a_row), (0, 1, 7));
-    Ok(())
 }
 
 async fn of_many_workers_one_sends_the_probe(db: Fixture) -> anyhow::Result<()> {
@@ -252,6 +216,46 @@ async fn a_probe_whose_worker_dies_is_followed_by_another_and_decides_nothing_th
     }
     record(&db, &next, Verdict::Delivered).await?;
     assert!(is_closed(&db, &endpoint).await?);
+    Ok(())
+}
+
+async fn a_probe_that_could_not_be_sent_opens_it_for_no_longer_than_before(
+    db: Fixture,
+) -> anyhow::Result<()> {
+    let endpoint = db.endpoint().await?;
+    open(&db, &endpoint, 1).await?;
+    end_opening(&db, &endpoint).await?;
+    let probe = claim(&db, &endpoint).await?;
+    let unsent = Outcome::Unanswered(Failure::Unsendable);
+    db.record(Report { outcome: unsent, ..report(probe[0], LATER) }).await?;
+    let again = opening(&db, &endpoint).await?;
+    assert_eq!((again.times, again.probe), (1, None));
+    let due = db.row(probe[0].delivery).await?.due_at.context("it is due")?;
+    let until = i64::try_from(again.until.unix_timestamp_nanos() / 1_000)?;
+    assert_eq!(due - until, (3_600 - 30) * 1_000_000);
+    Ok(())
+}
+
+/// What has lapsed twice in a row is parked: the circuit stays half-open for what is due next.
+async fn a_claim_that_sends_nothing_is_no_probe(db: Fixture) -> anyhow::Result<()> {
+    let endpoint = db.endpoint().await?;
+    submit(&db, &endpoint, 11).await?;
+    let claims = claim(&db, &endpoint).await?;
+    record(&db, &claims[..10], LATER).await?;
+    let lapsing = claims[10].delivery;
+    db.run(
+        "update {}deliveries set lapses = 1, lapse_since = claim_expires_at where id = $1",
+        lapsing.as_uuid(),
+    )
+    .await?;
+    db.end_lease(lapsing).await?;
+    end_opening(&db, &endpoint).await?;
+    let before = opening(&db, &endpoint).await?;
+    assert!(claim(&db, &endpoint).await?.is_empty());
+    assert_eq!(db.row(lapsing).await?.state, 1, "it is parked");
+    assert_eq!(opening(&db, &endpoint).await?, before);
+    submit(&db, &endpoint, 1).await?;
+    assert_eq!(claim(&db, &endpoint).await?.len(), 1);
     Ok(())
 }
 

@@ -67,8 +67,10 @@ async fn an_endpoint_that_fails_on_each_of_five_days_is_disabled(
     assert_eq!(run.disables_at(), run.since + FAILING_MAX);
     assert!(run.last - run.since >= 4 * DAY);
     assert!(db.store.disable_failing(10).await?.is_empty(), "its time is not over");
+    age(&db, &endpoint, Duration::from_hours(23)).await?;
+    assert!(db.store.disable_failing(10).await?.is_empty(), "an hour is left");
 
-    age(&db, &endpoint, DAY).await?;
+    age(&db, &endpoint, Duration::from_hours(1)).await?;
     assert!(db.store.disable_failing(0).await?.is_empty(), "no more than asked");
     assert_eq!(db.store.disable_failing(10).await?, [endpoint.key]);
     assert!(db.store.disable_failing(10).await?.is_empty(), "once");
@@ -105,6 +107,7 @@ async fn a_success_ends_the_run_and_a_day_without_a_failure_begins_another(
     let before = life(&db, &idle).await?.failing.context("it fails")?;
     age(&db, &idle, DAY).await?;
     assert_eq!(life(&db, &idle).await?.failing, None, "a day has passed without a failure");
+    assert!(db.store.disable_failing(10).await?.is_empty(), "the fifth day had none");
     result(&db, &idle, failure()).await?;
     let anew = life(&db, &idle).await?.failing.context("it fails anew")?;
     assert!(anew.since > before.last && anew.since == anew.last);

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::{FailureReason, Verdict};
 use domain::destination::{AddressPolicy, DestinationUrl};
 use domain::endpoint::DisabledCause;
 use domain::endpoint::circuit::OpenCause;
+use domain::id::DeliveryId;
 use domain::operational::What;
 use domain::signing::{Overlap, SigningSecret};
-use store::delivery::HeldClaim;
+use store::delivery::{HeldClaim, Report};
 use store::endpoint::{Endpoint, EndpointChange, NewUrl};
 use store::secret::{NewRotation, Rotation};
 
@@ -53,6 +54,16 @@ fn enabled(enabled: bool) -> EndpointChange {
     EndpointChange { enabled: Some(enabled), ..EndpointChange::default() }
 }
 
+/// A failure now, and a run of them that began six days ago.
+async fn fails_for_days(db: &Fixture, endpoint: &Endpoint) -> anyhow::Result<()> {
+    let now = db.store.find_endpoint(DEFAULT_APPLICATION_KEY, &endpoint.id).await?;
+    let version = now.context("the endpoint")?.version;
+    db.submit(endpoint).await?;
+    let claim = db.claim_one(endpoint).await?;
+    db.record(Report { version, ..report(claim, retry(Duration::ZERO)) }).await?;
+    db.age_schedule("failing_since", endpoint, Duration::from_hours(24 * 6)).await
+}
+
 async fn every_way_to_be_disabled_is_told_with_its_cause(db: Fixture) -> anyhow::Result<()> {
     operator(&db).await?;
     let endpoint = db.endpoint().await?;
@@ -71,13 +82,7 @@ async fn every_way_to_be_disabled_is_told_with_its_cause(db: Fixture) -> anyhow:
     assert_eq!(told(&db, &endpoint).await?, disabled(gone));
 
     db.store.enable_endpoint(DEFAULT_APPLICATION_KEY, &endpoint.id).await?;
-    let version = db.store.find_endpoint(DEFAULT_APPLICATION_KEY, &endpoint.id).await?;
-    let version = version.context("the endpoint")?.version;
-    db.submit(&endpoint).await?;
-    let claim = db.claim_one(&endpoint).await?;
-    let failed = store::delivery::Report { version, ..report(claim, retry(Duration::ZERO)) };
-    db.record(failed).await?;
-    db.age_schedule("failing_since", &endpoint, Duration::from_hours(24 * 6)).await?;
+    fails_for_days(&db, &endpoint).await?;
     assert_eq!(db.store.disable_failing(10).await?, [endpoint.key]);
     assert_eq!(told(&db, &endpoint).await?, disabled(DisabledCause::Failing));
     Ok(())
@@ -94,6 +99,21 @@ async fn claims(db: &Fixture, endpoint: &Endpoint, count: u32) -> anyhow::Result
         token,
     });
     Ok(held.collect())
+}
+
+/// A delivery lapses for the tenth time.
+async fn abandon(db: &Fixture, endpoint: &Endpoint) -> anyhow::Result<DeliveryId> {
+    let lapsing = claims(db, endpoint, 1).await?[0].delivery;
+    db.run(
+        "update {}deliveries set lapses = 9, lapse_since = claim_expires_at where id = $1",
+        lapsing.as_uuid(),
+    )
+    .await?;
+    db.age_lapses(lapsing).await?;
+    db.end_lease(lapsing).await?;
+    db.claim(&[endpoint], 1).await?;
+    ensure!(db.row(lapsing).await?.state == 3, "it is not abandoned");
+    Ok(lapsing)
 }
 
 async fn a_circuit_that_opens_and_closes_is_told_once_each(db: Fixture) -> anyhow::Result<()> {
@@ -144,22 +164,23 @@ async fn a_delivery_that_fails_for_good_is_told_whatever_failed_it(
     assert_eq!(failed(FailureReason::HeldTooLong).await?, held);
     db.pause(&endpoint, false).await?;
 
-    let lapsing = claims(&db, &endpoint, 1).await?[0].delivery;
+    let parked = claims(&db, &endpoint, 1).await?[0].delivery;
     db.run(
-        "update {}deliveries set lapses = 9, lapse_since = claim_expires_at where id = $1",
-        lapsing.as_uuid(),
+        "update {}deliveries set lapses = 1, lapse_since = claim_expires_at where id = $1",
+        parked.as_uuid(),
     )
     .await?;
-    db.age_lapses(lapsing).await?;
-    db.end_lease(lapsing).await?;
+    db.end_lease(parked).await?;
     db.claim(&[&endpoint], 1).await?;
-    assert_eq!(failed(FailureReason::Abandoned).await?, lapsing);
+    assert_eq!(db.row(parked).await?.state, 1, "it is parked");
+    assert!(told(&db, &endpoint).await?.is_empty(), "it is tried again");
+
+    let abandoned = abandon(&db, &endpoint).await?;
+    assert_eq!(failed(FailureReason::Abandoned).await?, abandoned);
     Ok(())
 }
 
-async fn a_new_secret_is_told(db: Fixture) -> anyhow::Result<()> {
-    operator(&db).await?;
-    let endpoint = db.endpoint().await?;
+async fn rotate(db: &Fixture, endpoint: &Endpoint) -> anyhow::Result<()> {
     let rotation = NewRotation {
         endpoint: endpoint.key,
         secret: SigningSecret::from_slice(&[9; 24])?,
@@ -168,7 +189,14 @@ async fn a_new_secret_is_told(db: Fixture) -> anyhow::Result<()> {
         overlap: Overlap::new(Duration::from_hours(1))?,
     };
     let rotated = db.store.rotate_secrets(&rotation).await?;
-    assert!(matches!(rotated, Rotation::Rotated(_)), "{rotated:?}");
+    ensure!(matches!(rotated, Rotation::Rotated(_)), "{rotated:?}");
+    Ok(())
+}
+
+async fn a_new_secret_is_told(db: Fixture) -> anyhow::Result<()> {
+    operator(&db).await?;
+    let endpoint = db.endpoint().await?;
+    rotate(&db, &endpoint).await?;
     assert_eq!(told(&db, &endpoint).await?, [What::SecretRotated]);
     let url = DestinationUrl::parse("https://new.example.com/", &AddressPolicy::default())?;
     let url = Some(NewUrl { url, secret: SigningSecret::from_slice(&[8; 24])? });
@@ -188,9 +216,21 @@ async fn nothing_is_told_where_nobody_listens_nor_about_the_one_who_does(
     assert!(db.store.read_events(10).await?.is_empty(), "nobody listens");
     let operator = operator(&db).await?;
     db.failed(&operator).await?;
+    abandon(&db, &operator).await?;
     let change = enabled(false);
     db.store.update_endpoint(DEFAULT_APPLICATION_KEY, &operator.id, &change).await?;
     assert!(db.store.read_events(10).await?.is_empty(), "it would be told of itself");
+    rotate(&db, &operator).await?;
+    let held = db.submit(&operator).await?;
+    db.make_due(held).await?;
+    assert_eq!(db.store.fail_held(10).await?, 1);
+    let enabled = db.store.enable_endpoint(DEFAULT_APPLICATION_KEY, &operator.id).await?;
+    let version = enabled.context("the endpoint")?.version;
+    assert!(db.store.disable_endpoint(operator.key, version, DisabledCause::Gone).await?);
+    db.store.enable_endpoint(DEFAULT_APPLICATION_KEY, &operator.id).await?;
+    fails_for_days(&db, &operator).await?;
+    assert_eq!(db.store.disable_failing(10).await?, [operator.key]);
+    assert!(db.store.read_events(10).await?.is_empty(), "nor by any other way");
     db.failed(&endpoint).await?;
     assert_eq!(told(&db, &endpoint).await?.len(), 1);
 

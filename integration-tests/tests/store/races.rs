@@ -4,6 +4,7 @@
 mod accept;
 mod circuit;
 mod claim;
+mod disable_failing;
 mod hold;
 mod receipts;
 pub(crate) mod session;
