@@ -53,8 +53,11 @@ pub const SOURCE_VARIABLE: &str = "FENCEPOST_TEST_POSTGRES";
 
 const VERSION_MIN: u32 = 15;
 
+/// A setting of a server, and its value.
+pub type Setting = (&'static str, &'static str);
+
 /// For servers that are started here.
-const SETTINGS: [(&str, &str); 3] = [("max_connections", "400"), ("fsync", "off"), ("jit", "off")];
+const SETTINGS: [Setting; 3] = [("max_connections", "400"), ("fsync", "off"), ("jit", "off")];
 
 const START_UP: Duration = Duration::from_mins(1);
 

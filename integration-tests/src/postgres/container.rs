@@ -11,7 +11,7 @@ use tokio::process::Command;
 use url::Url;
 use uuid::Uuid;
 
-use super::{Reaper, SETTINGS, START_UP, Server};
+use super::{Reaper, SETTINGS, START_UP, Server, Setting};
 
 /// Every container of the tests carries it, so that whatever is left can be found.
 const LABEL: (&str, &str) = ("org.fencepost.test", "1");
@@ -23,19 +23,21 @@ const REMOVE: &str =
     r#"for pause in 1 2 4; do docker rm --force --volumes "$1"; sleep $pause; done"#;
 
 pub(super) async fn start() -> anyhow::Result<Server> {
-    Ok(start_named().await?.0)
+    Ok(start_named(&[]).await?.0)
 }
 
-/// The container's name beside the server, for who wants to kill it.
-pub(super) async fn start_named() -> anyhow::Result<(Server, String)> {
+/// With settings beside those of all, and the container's name, for who wants to kill it.
+pub(super) async fn start_named(settings: &[Setting]) -> anyhow::Result<(Server, String)> {
     find_engine().await?;
     let name = format!("fencepost-test-{}", Uuid::now_v7().simple());
     let password = Uuid::now_v7().simple().to_string();
     // Before the container, so that there is no instant at which nobody would remove it.
     let reaper = Reaper::start(REMOVE, [&name], None)?;
 
-    let settings =
-        SETTINGS.iter().flat_map(|(name, value)| ["-c".into(), format!("{name}={value}")]);
+    let settings = SETTINGS
+        .iter()
+        .chain(settings)
+        .flat_map(|(name, value)| ["-c".into(), format!("{name}={value}")]);
     // No ready condition: the official image prints its ready line twice, for a server that is initialised
     // and for the one that stays, other images once. That it is ready is asked with a connection.
     let container = GenericImage::new("postgres", "17")

@@ -14,7 +14,7 @@ use url::Url;
 
 use self::binaries::Binaries;
 use super::reaper::User;
-use super::{Reaper, SETTINGS, START_UP, Server};
+use super::{Reaper, SETTINGS, START_UP, Server, Setting};
 
 /// `$1` is `pg_ctl`, `$2` the folder.
 const REMOVE: &str = r#""$1" stop --pgdata="$2/data" --mode=immediate; rm -rf "$2""#;
@@ -32,12 +32,13 @@ pub(super) struct Local {
 }
 
 pub(super) async fn start() -> anyhow::Result<Server> {
-    Ok(start_known().await?.0)
+    Ok(start_known(&[]).await?.0)
 }
 
-/// What it was started from beside the server, for who wants to kill it.
-pub(super) async fn start_known() -> anyhow::Result<(Server, Local)> {
-    tokio::task::spawn_blocking(start_blocking).await?
+/// With settings beside those of all, and what it was started from, for who wants to kill it.
+pub(super) async fn start_known(settings: &[Setting]) -> anyhow::Result<(Server, Local)> {
+    let settings = [&SETTINGS[..], settings].concat();
+    tokio::task::spawn_blocking(move || start_blocking(&settings)).await?
 }
 
 impl Local {
@@ -70,7 +71,7 @@ impl Local {
     }
 }
 
-fn start_blocking() -> anyhow::Result<(Server, Local)> {
+fn start_blocking(settings: &[Setting]) -> anyhow::Result<(Server, Local)> {
     let binaries = Binaries::find()?;
     let user = unprivileged_user()?;
     let folder = tempfile::Builder::new().prefix("fencepost-test-").tempdir_in(PARENT)?;
@@ -86,7 +87,7 @@ fn start_blocking() -> anyhow::Result<(Server, Local)> {
     let mut initdb = Command::new(binaries.initdb());
     initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
     run(initdb.arg("--no-sync").arg("--pgdata").arg(&data), user)?;
-    write_settings(&data, &folder)?;
+    write_settings(&data, &folder, settings)?;
     let local = Local { pg_ctl, folder, user };
     local.pg_ctl_start()?;
 
@@ -95,11 +96,11 @@ fn start_blocking() -> anyhow::Result<(Server, Local)> {
     Ok((Server { url, reaper: Some(reaper) }, local))
 }
 
-fn write_settings(data: &Path, socket_folder: &Path) -> anyhow::Result<()> {
+fn write_settings(data: &Path, socket_folder: &Path, settings: &[Setting]) -> anyhow::Result<()> {
     let mut file = OpenOptions::new().append(true).open(data.join("postgresql.conf"))?;
     writeln!(file, "listen_addresses = ''")?;
     writeln!(file, "unix_socket_directories = '{}'", path_text(socket_folder)?)?;
-    for (name, value) in SETTINGS {
+    for (name, value) in settings {
         writeln!(file, "{name} = {value}")?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use sqlx::{Connection as _, PgConnection};
 use url::Url;
 
 use super::local::Local;
-use super::{Reaper, SOURCE_VARIABLE, START_UP, Server, Source, container, local};
+use super::{Reaper, SOURCE_VARIABLE, START_UP, Server, Setting, Source, container, local};
 use crate::eventually;
 use crate::proxy::{Proxy, Upstream};
 
@@ -27,10 +27,15 @@ enum Body {
 impl MortalPostgres {
     /// Starts a server with an empty database.
     pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// The same, with settings beside those of all: some can only be set when a server starts.
+    pub async fn start_with(settings: &[Setting]) -> anyhow::Result<Self> {
         let wanted = std::env::var(SOURCE_VARIABLE).ok();
         let container = match wanted.as_deref() {
             Some("local") => Err(anyhow::anyhow!("{SOURCE_VARIABLE} asks for local binaries")),
-            _ => container::start_named().await,
+            _ => container::start_named(settings).await,
         };
         let (Server { url, reaper }, body, upstream) = match container {
             Ok((server, name)) => {
@@ -39,8 +44,10 @@ impl MortalPostgres {
                 (server, Body::Container { name }, upstream)
             }
             Err(no_container) => {
-                let (server, local) = local::start_known().await.with_context(|| {
-                    format!("this test kills its PostgreSQL; no container: {no_container:#}")
+                let (server, local) = local::start_known(settings).await.with_context(|| {
+                    format!(
+                        "this test needs a PostgreSQL of its own; no container: {no_container:#}"
+                    )
                 })?;
                 let upstream = Upstream::Unix(local.socket());
                 (server, Body::Local(local), upstream)

@@ -1,5 +1,7 @@
 //! `fencepost doctor`: each condition is made for real, told with what to do, and gone when it is mended.
 
+mod left_behind;
+
 use std::time::Duration;
 
 use anyhow::Context as _;

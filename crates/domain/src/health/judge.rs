@@ -18,6 +18,8 @@ pub struct Thresholds {
     pub clock: Duration,
     /// How many dead rows a table may have. It has to have more of them than live ones, too.
     pub dead_rows: u64,
+    /// How many transactions a replication slot may be behind: it knows no time.
+    pub slot_transactions: u64,
 }
 
 impl Default for Thresholds {
@@ -28,12 +30,10 @@ impl Default for Thresholds {
             clock: Duration::from_secs(2),
             // Vacuum starts at 10,000 in the hottest table: it does not come through.
             dead_rows: 50_000,
+            slot_transactions: 1_000_000,
         }
     }
 }
-
-/// A slot knows no time: from so many transactions on it is told.
-const SLOT_TRANSACTIONS: u64 = 1_000_000;
 
 /// A finding a matter, in the order in which a person should read them.
 #[must_use]
@@ -178,7 +178,7 @@ fn clock(clock: ClockOffset, thresholds: &Thresholds) -> Finding {
 fn snapshots(snapshots: &Snapshots, thresholds: &Thresholds) -> Finding {
     let is_old = |holder: &&SnapshotHolder| match holder.age {
         Some(age) => age > thresholds.transaction,
-        None => holder.transactions > SLOT_TRANSACTIONS,
+        None => holder.transactions > thresholds.slot_transactions,
     };
     let blind = if snapshots.sees_all {
         ""
