@@ -152,6 +152,7 @@ impl Ground {
             name: None,
             event_types: None,
             headers: CustomHeaders::default(),
+            enabled: true,
             settings: EndpointSettings::new(settings)?,
             secret: SigningSecret::from_slice(&[0; 24])?,
             ed25519: store::secret::generate_ed25519()?,

@@ -278,6 +278,8 @@ pub struct DeliveryView {
     pub claim_expires_at: Option<OffsetDateTime>,
     /// Who claimed it last.
     pub claimed_by: Option<String>,
+    /// Whether it was called off while a worker had it. Its report still counts.
+    pub cancel_requested: bool,
     /// Until when it can be replayed, if it is failed.
     pub replayable_until: Option<OffsetDateTime>,
     /// When it was settled.

@@ -30,6 +30,8 @@ pub struct NewEndpoint {
     pub event_types: Option<EventPatterns>,
     /// What its owner adds to each request.
     pub headers: CustomHeaders,
+    /// Whether it takes deliveries from the start.
+    pub enabled: bool,
     /// Its limits.
     pub settings: EndpointSettings,
     /// What its deliveries are signed with by `v1`.
@@ -37,6 +39,13 @@ pub struct NewEndpoint {
     /// What its deliveries are signed with by `v1a`. Made in any case, so that the public key can be
     /// handed out before the scheme is switched on.
     pub ed25519: Ed25519SecretKey,
+}
+
+impl NewEndpoint {
+    /// Why it takes no deliveries; none if it does.
+    pub(crate) fn disabled(&self) -> Option<DisabledCause> {
+        (!self.enabled).then_some(DisabledCause::Operator)
+    }
 }
 
 /// What became of an endpoint's creation.

@@ -94,6 +94,7 @@ fn new_endpoint(url: DestinationUrl, secret: SigningSecret) -> anyhow::Result<Ne
         name: None,
         event_types: None,
         headers: CustomHeaders::default(),
+        enabled: true,
         settings: EndpointSettings::default(),
         secret,
         ed25519: store::secret::generate_ed25519()?,

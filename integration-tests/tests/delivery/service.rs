@@ -86,6 +86,7 @@ impl Service {
             name: None,
             event_types: None,
             headers: domain::endpoint::CustomHeaders::default(),
+            enabled: true,
             settings: EndpointSettings::new(draft)?,
             secret: SigningSecret::from_slice(&SECRET)?,
             ed25519: store::secret::generate_ed25519()?,

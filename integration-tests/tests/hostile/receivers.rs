@@ -300,6 +300,7 @@ async fn create_endpoint(store: &dyn Store, number: usize, site: &Site) -> anyho
         name: None,
         event_types: None,
         headers: CustomHeaders::default(),
+        enabled: true,
         settings: EndpointSettings::new(draft)?,
         secret: SigningSecret::from_slice(&[42; 32])?,
         ed25519: store::secret::generate_ed25519()?,

@@ -229,6 +229,7 @@ async fn create_endpoints(store: &Arc<dyn Store>, receiver: &Receiver) -> anyhow
             name: None,
             event_types: None,
             headers: domain::endpoint::CustomHeaders::default(),
+            enabled: true,
             settings: EndpointSettings::new(settings)?,
             secret: SigningSecret::from_slice(&[3; 32])?,
             ed25519: store::secret::generate_ed25519()?,

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use domain::application::DEFAULT_APPLICATION_KEY;
 use domain::delivery::{StateName, Verdict};
 use domain::id::{ApplicationKey, DeliveryId};
 use integration_tests::race::race;
-use store::delivery::{Cancellation, ClaimRequest, HeldClaim, Recording};
+use store::delivery::{Cancellation, ClaimRequest, DeliveryFilter, HeldClaim, Recording};
 use store::endpoint::Endpoint;
+use store::{CreatedWindow, Page};
 
 use crate::fixture::{Fixture, WORKER, failure, report, retry};
 
@@ -32,6 +34,25 @@ async fn held(db: &Fixture) -> anyhow::Result<(Endpoint, DeliveryId, HeldClaim)>
     let delivery = db.submit(&endpoint).await?;
     let claim = db.claim_one(&endpoint).await?;
     Ok((endpoint, delivery, claim))
+}
+
+/// Whether the endpoint's one delivery is shown as called off, by itself and in lists of all and of its state.
+async fn is_called_off(db: &Fixture, endpoint: &Endpoint) -> anyhow::Result<bool> {
+    let mut shown = Vec::new();
+    for state in [None, Some(StateName::Processing)] {
+        let filter = DeliveryFilter {
+            application: DEFAULT_APPLICATION_KEY,
+            endpoint: Some(endpoint.key),
+            state,
+            created: CreatedWindow::default(),
+            page: Page { limit: 10, before: None },
+        };
+        shown.extend(db.store.list_deliveries(filter).await?);
+    }
+    let id = shown.first().context("a delivery")?.id;
+    shown.push(db.detail(id).await?.delivery);
+    assert!(shown.iter().all(|it| *it == shown[0]), "{shown:?}");
+    Ok(shown[0].cancel_requested)
 }
 
 /// The delivery is cancelled by an operator and holds no slot.
@@ -68,13 +89,16 @@ async fn a_delivery_that_a_worker_has_is_cancelled_by_its_report_unless_it_was_d
         [(Verdict::Delivered, 4), (retry(Duration::from_secs(5)), 5), (failure(), 5)]
     {
         let (endpoint, delivery, claim) = held(&db).await?;
+        assert!(!is_called_off(&db, &endpoint).await?);
         for _ in 0..2 {
             assert_eq!(cancel(&db, delivery).await?, Cancellation::Requested);
         }
+        assert!(is_called_off(&db, &endpoint).await?);
         assert_eq!(db.row(delivery).await?.state, 2);
         assert_eq!(db.in_flight(&endpoint).await?, (1, 1), "the slot is its worker's");
         assert_eq!(db.record(report(claim, verdict)).await?, Recording::Fenced(1));
         assert_eq!(db.row(delivery).await?.state, state);
+        assert!(!is_called_off(&db, &endpoint).await?, "it is settled");
         assert_eq!(db.in_flight(&endpoint).await?, (0, 0));
     }
     Ok(())

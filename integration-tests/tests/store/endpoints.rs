@@ -8,7 +8,8 @@ use domain::id::{ApplicationKey, PublicId};
 use integration_tests::race::race;
 use store::Page;
 use store::api_key::{ApiKeyDigest, NewApiKey, Role};
-use store::endpoint::EndpointCreation;
+use store::delivery::Standing;
+use store::endpoint::{EndpointCreation, NewEndpoint};
 use store::sealing::{Sealer, SealingKey};
 
 use crate::fixture::{Fixture, new_endpoint};
@@ -17,6 +18,7 @@ on_both_stores! {
     an_id_is_given_once_and_never_again,
     of_many_that_create_one_id_one_wins,
     an_endpoint_is_read_as_it_was_created,
+    an_endpoint_that_is_created_disabled_holds_its_deliveries_until_it_is_enabled,
     endpoints_are_listed_newest_first_by_pages,
     a_gone_answer_disables_only_the_configuration_that_it_came_from,
     a_secret_opens_with_the_key_that_sealed_it_and_with_no_other,
@@ -73,6 +75,28 @@ async fn an_endpoint_is_read_as_it_was_created(db: Fixture) -> anyhow::Result<()
     assert_eq!(db.store.find_endpoint(stranger, &created.id).await?, None);
     db.delete(&created).await?;
     assert_eq!(db.store.find_endpoint(DEFAULT_APPLICATION_KEY, &created.id).await?, None);
+    Ok(())
+}
+
+async fn an_endpoint_that_is_created_disabled_holds_its_deliveries_until_it_is_enabled(
+    db: Fixture,
+) -> anyhow::Result<()> {
+    let new = NewEndpoint { enabled: false, ..new_endpoint()? };
+    let EndpointCreation::Created(created) = db.store.create_endpoint(&new).await? else {
+        anyhow::bail!("a fresh id was taken")
+    };
+    assert_eq!((created.version, created.disabled), (1, Some(DisabledCause::Operator)));
+    let found = db.store.find_endpoint(DEFAULT_APPLICATION_KEY, &created.id).await?;
+    assert_eq!(found.as_ref(), Some(&created));
+    let lives = db.store.read_lives(&[created.key]).await?;
+    assert_eq!(lives[0].disabled_at, Some(created.created_at));
+    let delivery = db.submit(&created).await?;
+    assert!(db.due_endpoints(true).await?.is_empty());
+    let (_, batch) = db.claim(&[&created], 1).await?;
+    assert_eq!(batch.endpoints, [(created.key, Standing::Closed)]);
+
+    db.store.enable_endpoint(DEFAULT_APPLICATION_KEY, &created.id).await?;
+    assert_eq!(db.claim_one(&created).await?.delivery, delivery);
     Ok(())
 }
 

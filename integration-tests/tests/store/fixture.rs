@@ -322,6 +322,7 @@ pub(crate) fn new_endpoint() -> anyhow::Result<NewEndpoint> {
         name: None,
         event_types: None,
         headers: CustomHeaders::default(),
+        enabled: true,
         settings: EndpointSettings::default(),
         secret: SigningSecret::from_slice(&[7; 24])?,
         ed25519: store::secret::generate_ed25519()?,

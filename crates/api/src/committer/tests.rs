@@ -37,6 +37,7 @@ impl Bench {
             name: None,
             event_types: None,
             headers: domain::endpoint::CustomHeaders::default(),
+            enabled: true,
             settings: domain::endpoint::EndpointSettings::default(),
             secret: SigningSecret::from_slice(&[7; 32]).unwrap(),
             ed25519: store::secret::generate_ed25519().unwrap(),

@@ -64,6 +64,8 @@ struct DeliveryBody {
     due_at: Option<Instant>,
     claim_expires_at: Option<Instant>,
     claimed_by: Option<String>,
+    /// Whether it was called off while a worker had it: it is cancelled with the report, unless that is a 2xx.
+    cancel_requested: bool,
     replayable_until: Option<Instant>,
     settled_at: Option<Instant>,
 }
@@ -84,6 +86,7 @@ impl From<DeliveryView> for DeliveryBody {
             due_at: delivery.due_at.map(Instant),
             claim_expires_at: delivery.claim_expires_at.map(Instant),
             claimed_by: delivery.claimed_by,
+            cancel_requested: delivery.cancel_requested,
             replayable_until: delivery.replayable_until.map(Instant),
             settled_at: delivery.settled_at.map(Instant),
         }

@@ -47,11 +47,15 @@ async fn a_delivery_that_a_worker_has_is_only_marked() {
     api.create_endpoint("orders").await;
     let id = submit(&api).await;
     claim(&api).await;
+    assert_eq!(read(&api, &id).await["cancel_requested"], false);
     for _ in 0..2 {
         let answer = cancel(&api, &id).await;
         assert_eq!(answer.status, 202);
         let expected = json!({"id": id, "state": "processing", "cancel_requested": true});
         assert_eq!(answer.json(), expected);
+        assert_eq!(read(&api, &id).await["cancel_requested"], true);
+        let listed = api.get("/v1/deliveries").send().await.json();
+        assert_eq!(listed["data"][0]["cancel_requested"], true);
     }
 }
 

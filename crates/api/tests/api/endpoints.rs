@@ -41,6 +41,27 @@ async fn an_endpoint_without_an_id_gets_one_and_a_given_secret_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_can_be_created_disabled_and_holds_what_is_submitted_until_it_is_enabled() {
+    let api = Api::start().await;
+    let body = json!({"id": "orders", "url": "https://example.com/hook", "enabled": false});
+    let answer = api.post("/v1/endpoints").json(&body).send().await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let created = answer.json();
+    assert_eq!(
+        (&created["enabled"], &created["disabled_cause"], &created["disabled_at"]),
+        (&json!(false), &json!("operator"), &created["created_at"])
+    );
+    let mut expected = created.clone();
+    expected.as_object_mut().unwrap().remove("secret");
+    assert_eq!(api.get("/v1/endpoints/orders").send().await.json(), expected);
+    assert_eq!(api.submit("orders").body("x").send().await.status, 202);
+
+    let body = json!({"url": "https://example.com/hook", "enabled": "no"});
+    let refused = api.post("/v1/endpoints").json(&body).send().await;
+    assert_eq!(refused.errors(), [("enabled".to_owned(), "field_not_boolean".to_owned())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_two_endpoints_with_one_id_the_second_is_refused() {
     let api = Api::start().await;
     api.create_endpoint("orders").await;
@@ -79,7 +100,7 @@ async fn each_broken_field_is_named_and_nothing_is_stored() {
         (json!({"url": url, "secret": "whsec_not base64"}), "secret", "secret_malformed"),
         (json!({"url": url, "secret": "whsec_AAECAwQFBgc="}), "secret", "secret_malformed"),
         (json!({"url": url, "urll": 1}), "urll", "field_unknown"),
-        (json!({"url": url, "enabled": true}), "enabled", "field_unknown"),
+        (json!({"url": url, "disabled_cause": "gone"}), "disabled_cause", "field_unknown"),
     ] {
         let answer = api.post("/v1/endpoints").json(&body).send().await;
         assert_eq!(answer.problem(), problem(422, "body_invalid"), "{body}");

@@ -123,6 +123,7 @@ impl Api {
             name: None,
             event_types: None,
             headers: CustomHeaders::default(),
+            enabled: true,
             settings: EndpointSettings::new(draft).unwrap(),
             secret: SigningSecret::from_slice(&[7; 24]).unwrap(),
             ed25519: store::secret::generate_ed25519().unwrap(),

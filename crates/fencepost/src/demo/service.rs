@@ -152,6 +152,7 @@ impl Service {
             name: None,
             event_types: None,
             headers: domain::endpoint::CustomHeaders::default(),
+            enabled: true,
             settings: super::endpoint_settings()?,
             secret,
             ed25519: store::secret::generate_ed25519()?,

@@ -111,6 +111,7 @@ impl Stage {
                 name: None,
                 event_types: None,
                 headers: CustomHeaders::default(),
+                enabled: true,
                 settings: settings.clone(),
                 secret: store::secret::generate_secret()?,
                 ed25519: store::secret::generate_ed25519()?,

@@ -112,6 +112,7 @@ pub(super) struct DeliveryRow {
     pub due_at: Option<OffsetDateTime>,
     pub claim_expires_at: Option<OffsetDateTime>,
     pub claimed_by: Option<String>,
+    pub cancel_requested: bool,
     pub settled_at: Option<OffsetDateTime>,
 }
 
@@ -158,6 +159,7 @@ impl TryFrom<DeliveryRow> for DeliveryView {
             due_at,
             claim_expires_at,
             claimed_by: row.claimed_by,
+            cancel_requested: row.cancel_requested,
             replayable_until,
             settled_at: row.settled_at,
         })

@@ -155,6 +155,7 @@ pub(super) struct DeliveryViewRow {
     due_at: Option<UnixMicros>,
     claim_expires_at: Option<UnixMicros>,
     claimed_by: Option<String>,
+    cancel_requested: bool,
     settled_at: Option<UnixMicros>,
 }
 
@@ -208,6 +209,7 @@ impl TryFrom<DeliveryViewRow> for DeliveryView {
             due_at,
             claim_expires_at,
             claimed_by: row.claimed_by,
+            cancel_requested: row.cancel_requested,
             replayable_until,
             settled_at: row.settled_at.map(|UnixMicros(at)| at),
         })

@@ -60,6 +60,7 @@ impl Bench {
             name: None,
             event_types: None,
             headers: domain::endpoint::CustomHeaders::default(),
+            enabled: true,
             settings: EndpointSettings::new(draft).unwrap(),
             secret: SigningSecret::from_bytes(vec![9; 32]).unwrap(),
             ed25519: store::secret::generate_ed25519().unwrap(),

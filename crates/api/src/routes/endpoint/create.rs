@@ -72,7 +72,8 @@ pub(super) async fn create(
             let location = caller.location(&format!("/v1/endpoints/{}", created.id));
             let secret = endpoint.secret.reveal();
             let public_key = endpoint.ed25519.public_key().to_string();
-            let endpoint = EndpointBody::new(created, Life::default());
+            let disabled_at = created.disabled.map(|_| created.created_at);
+            let endpoint = EndpointBody::new(created, Life { disabled_at, ..Life::default() });
             let body = CreatedEndpoint { endpoint, public_key, secret };
             Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(body))
         }
@@ -95,7 +96,7 @@ impl CreateEndpoint {
             Some(secret) => secret,
             None => generate_secret().map_err(Problem::internal)?,
         };
-        let EndpointFields { name, event_types, headers, settings } = self.fields;
+        let EndpointFields { name, event_types, headers, enabled, settings } = self.fields;
         let settings = settings.apply(&EndpointSettings::default()).map_err(out_of_range)?;
         Ok(NewEndpoint {
             key,
@@ -105,6 +106,7 @@ impl CreateEndpoint {
             name: name.flatten(),
             event_types: event_types.flatten(),
             headers: headers.unwrap_or_default(),
+            enabled: enabled.unwrap_or(true),
             settings,
             secret,
             ed25519: generate_ed25519().map_err(Problem::internal)?,

@@ -37,6 +37,7 @@ pub(super) struct EndpointFields {
     pub(super) name: Option<Option<EndpointName>>,
     pub(super) event_types: Option<Option<EventPatterns>>,
     pub(super) headers: Option<CustomHeaders>,
+    pub(super) enabled: Option<bool>,
     pub(super) settings: SettingsChange,
 }
 
@@ -46,6 +47,7 @@ impl EndpointFields {
             name: fields.nullable("name", |value| text(value, EndpointName::parse)),
             event_types: fields.nullable("event_types", event_types),
             headers: fields.nullable("headers", headers).map(Option::unwrap_or_default),
+            enabled: fields.value("enabled", yes_or_no),
             settings: SettingsChange {
                 deadline: fields.value("deadline", duration),
                 connect_deadline: fields.value("connect_deadline", duration),
@@ -73,6 +75,7 @@ pub(super) fn describe(object: ObjectBuilder) -> ObjectBuilder {
         .property("name", schema::endpoint_name())
         .property("event_types", schema::event_patterns())
         .property("headers", described_headers())
+        .property("enabled", schema::boolean())
         .property("deadline", schema::duration("`100ms` to `30s`: the whole call."))
         .property(
             "connect_deadline",
@@ -166,7 +169,7 @@ pub(super) fn text<T, F: Fault>(
     }
 }
 
-pub(super) fn yes_or_no(value: &Value) -> Result<bool, Refusal> {
+fn yes_or_no(value: &Value) -> Result<bool, Refusal> {
     value.as_bool().ok_or(Refusal::new("field_not_boolean", "must be true or false"))
 }
 

@@ -13,7 +13,7 @@ use store::endpoint::{EndpointChange, EndpointUpdate, NewUrl};
 use store::secret::generate_secret;
 use utoipa::ToSchema;
 
-use super::fields::{EndpointFields, describe, out_of_range, text, yes_or_no};
+use super::fields::{EndpointFields, describe, out_of_range, text};
 use super::{EndpointBody, State};
 use crate::auth::Caller;
 use crate::body;
@@ -49,8 +49,7 @@ struct UpdatedEndpoint {
 
 named! {
     /// What is to change. What is left out stays.
-    EndpointChangeBody => describe(schema::closed_object())
-        .property("enabled", schema::boolean());
+    EndpointChangeBody => describe(schema::closed_object());
 }
 
 pub(super) fn doc() -> Doc {
@@ -90,8 +89,8 @@ fn parse(body: &[u8], policy: &AddressPolicy) -> Result<EndpointChange, Problem>
         fields.refuse_read_only(name, why);
     }
     let url = fields.value("url", |value| text(value, |url| DestinationUrl::parse(url, policy)));
-    let enabled = fields.value("enabled", yes_or_no);
-    let EndpointFields { name, event_types, headers, settings } = EndpointFields::take(&mut fields);
+    let EndpointFields { name, event_types, headers, enabled, settings } =
+        EndpointFields::take(&mut fields);
     let minted = |url| {
         Ok::<_, Problem>(NewUrl { url, secret: generate_secret().map_err(Problem::internal)? })
     };

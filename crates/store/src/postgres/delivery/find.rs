@@ -21,15 +21,16 @@ pub(in crate::postgres) async fn find(
         SELECT q.id AS "id!", q.endpoint AS "endpoint!", e.id AS "endpoint_id!",
             q.submission AS "submission!", q.state AS "state!", q.reason,
             q.attempts AS "attempts!", q.cycle_attempts AS "cycle_attempts!", q.lapses AS "lapses!",
-            q.due_at, q.claim_expires_at, q.claimed_by, q.settled_at
+            q.due_at, q.claim_expires_at, q.claimed_by,
+            q.cancel_requested AS "cancel_requested!", q.settled_at
         FROM (
             SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
                 d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
-                NULL::timestamptz AS settled_at
+                d.cancel_requested_at IS NOT NULL AS cancel_requested, NULL::timestamptz AS settled_at
             FROM fencepost.deliveries d WHERE d.id = $2
             UNION ALL
             SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
-                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
+                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, false, d.settled_at
             FROM fencepost.settled_deliveries d WHERE d.id = $2
         ) q
         CROSS JOIN LATERAL (

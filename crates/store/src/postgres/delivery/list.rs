@@ -28,12 +28,13 @@ pub(in crate::postgres) async fn list(
         SELECT q.id AS "id!", q.endpoint AS "endpoint!", e.id AS endpoint_id,
             q.submission AS "submission!", q.state AS "state!", q.reason,
             q.attempts AS "attempts!", q.cycle_attempts AS "cycle_attempts!", q.lapses AS "lapses!",
-            q.due_at, q.claim_expires_at, q.claimed_by, q.settled_at
+            q.due_at, q.claim_expires_at, q.claimed_by,
+            q.cancel_requested AS "cancel_requested!", q.settled_at
         FROM fencepost.endpoints e
         CROSS JOIN LATERAL (
             (SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
                 d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
-                NULL::timestamptz AS settled_at
+                d.cancel_requested_at IS NOT NULL AS cancel_requested, NULL::timestamptz AS settled_at
             FROM fencepost.deliveries d
             WHERE ($3::smallint IS NULL OR $3 = 1)
                 AND d.endpoint = e.key AND ($3 IS NULL OR d.state = $3)
@@ -43,7 +44,8 @@ pub(in crate::postgres) async fn list(
             (SELECT d.*, NULL
             FROM (
                 SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
-                    d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by
+                    d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
+                    d.cancel_requested_at IS NOT NULL
                 FROM fencepost.deliveries d
                 WHERE d.endpoint = e.key AND d.state = 2 AND d.claim_expires_at >= '-infinity'
                 OFFSET 0
@@ -53,13 +55,13 @@ pub(in crate::postgres) async fn list(
             UNION ALL
             (SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
                 d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
-                NULL
+                d.cancel_requested_at IS NOT NULL, NULL
             FROM fencepost.deliveries d
             WHERE $3 = 3 AND d.endpoint = e.key AND d.state = 3 AND d.id >= $4 AND d.id < $5
             ORDER BY d.id DESC LIMIT $6)
             UNION ALL
             (SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
-                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
+                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, false, d.settled_at
             FROM fencepost.settled_deliveries d
             WHERE ($3 IS NULL OR $3 = 4)
                 AND d.endpoint = e.key AND ($3 IS NULL OR d.state = $3)
@@ -67,7 +69,7 @@ pub(in crate::postgres) async fn list(
             ORDER BY d.id DESC LIMIT $6)
             UNION ALL
             (SELECT d.id, d.endpoint, d.submission, d.state, d.reason, d.attempts,
-                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
+                d.cycle_attempts, 0, NULL, NULL, d.claimed_by, false, d.settled_at
             FROM fencepost.settled_deliveries d
             WHERE $3 IN (5, 6) AND d.endpoint = e.key AND d.state = $3 AND d.state <> 4
                 AND d.id >= $4 AND d.id < $5

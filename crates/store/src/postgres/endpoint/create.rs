@@ -11,7 +11,7 @@ use crate::postgres::errors::store_error;
 use crate::postgres::pool::Pool;
 use crate::sealing::Sealer;
 use crate::secret::seal_new;
-use crate::{StoreError, sealed_headers};
+use crate::{StoreError, codes, sealed_headers};
 
 pub(in crate::postgres) async fn create(
     pool: &Pool,
@@ -29,11 +29,13 @@ pub(in crate::postgres) async fn create(
                 key, application, id, url, name, event_types, headers_sealed, headers_sealing_key,
                 deadline_ms, connect_deadline_ms, retry_schedule_ms, overload_floor_ms,
                 final_statuses, in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate,
-                ingest_rate_ms, signing, public_ingest, circuit_breaker, only_networks, ca_certificates
+                ingest_rate_ms, signing, public_ingest, circuit_breaker, only_networks, ca_certificates,
+                disabled_cause, disabled_at
             )
             VALUES (
                 $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                $19, $20, $29, $27, $28
+                $19, $20, $29, $27, $28, $30,
+                CASE WHEN $30::smallint IS NOT NULL THEN statement_timestamp() END
             )
             ON CONFLICT (application, id) DO NOTHING
             RETURNING key, application, id, url, name, event_types, headers_sealed,
@@ -46,9 +48,9 @@ pub(in crate::postgres) async fn create(
             SELECT held FROM fencepost.holds FOR SHARE
         ), s AS (
             INSERT INTO fencepost.endpoint_schedule (
-                endpoint, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker, held
+                endpoint, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker, enabled, held
             )
-            SELECT key, $14, $21, $15, $16, $29, (SELECT held FROM h) FROM e
+            SELECT key, $14, $21, $15, $16, $29, disabled_cause IS NULL, (SELECT held FROM h) FROM e
         ), x AS (
             INSERT INTO fencepost.endpoint_secrets (id, endpoint, kind, sealed, sealing_key)
             SELECT n.id, e.key, n.kind, n.sealed, $22
@@ -93,6 +95,7 @@ pub(in crate::postgres) async fn create(
         settings.only_networks.as_deref(),
         settings.ca_certificates,
         settings.circuit_breaker,
+        new.disabled().map(codes::of_disabled_cause),
     )
     .fetch_optional(pool)
     .await

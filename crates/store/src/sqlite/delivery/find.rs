@@ -17,13 +17,13 @@ pub(in crate::sqlite) async fn find(
         "-- sqlite::delivery::find
         SELECT d.id, d.endpoint, e.id AS endpoint_id, d.submission, d.state, d.reason, d.attempts,
             d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
-            NULL AS settled_at
+            d.cancel_requested_at IS NOT NULL AS cancel_requested, NULL AS settled_at
         FROM deliveries d
         CROSS JOIN endpoints e ON e.key = d.endpoint
         WHERE d.id = ?2 AND e.application = ?1
         UNION ALL
         SELECT d.id, d.endpoint, e.id, d.submission, d.state, d.reason, d.attempts,
-            d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
+            d.cycle_attempts, 0, NULL, NULL, d.claimed_by, 0, d.settled_at
         FROM settled_deliveries d
         CROSS JOIN endpoints e ON e.key = d.endpoint
         WHERE d.id = ?2 AND e.application = ?1",

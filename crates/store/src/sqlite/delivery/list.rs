@@ -19,7 +19,7 @@ pub(in crate::sqlite) async fn list(
         "-- sqlite::delivery::list
         SELECT d.id AS id, d.endpoint, e.id AS endpoint_id, d.submission, d.state, d.reason,
             d.attempts, d.cycle_attempts, d.lapses, d.due_at, d.claim_expires_at, d.claimed_by,
-            NULL AS settled_at
+            d.cancel_requested_at IS NOT NULL AS cancel_requested, NULL AS settled_at
         FROM endpoints e
         CROSS JOIN deliveries d ON d.endpoint = e.key AND d.id IN (
             SELECT q.id
@@ -32,7 +32,7 @@ pub(in crate::sqlite) async fn list(
         WHERE e.application = ?1 AND (?2 IS NULL OR e.key = ?2)
         UNION ALL
         SELECT d.id, d.endpoint, e.id, d.submission, d.state, d.reason,
-            d.attempts, d.cycle_attempts, 0, NULL, NULL, d.claimed_by, d.settled_at
+            d.attempts, d.cycle_attempts, 0, NULL, NULL, d.claimed_by, 0, d.settled_at
         FROM endpoints e
         CROSS JOIN settled_deliveries d ON d.endpoint = e.key AND d.id IN (
             SELECT q.id

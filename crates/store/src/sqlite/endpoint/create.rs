@@ -13,7 +13,7 @@ use crate::secret::seal_new;
 use crate::sqlite::codec::{EndpointRow, SettingsColumns, UnixMicros, json_of_texts, millis};
 use crate::sqlite::errors::Fault;
 use crate::sqlite::writer::{WriteTransaction, Writer};
-use crate::{StoreError, sealed_headers};
+use crate::{StoreError, codes, sealed_headers};
 
 pub(in crate::sqlite) async fn create(
     writer: &Writer,
@@ -54,11 +54,11 @@ async fn insert_endpoint(
             deadline_ms, connect_deadline_ms, retry_schedule_ms, overload_floor_ms,
             final_statuses, in_flight_max, delivery_rate, delivery_rate_ms, ingest_rate,
             ingest_rate_ms, signing, public_ingest, circuit_breaker, only_networks,
-            ca_certificates, created_at, updated_at
+            ca_certificates, created_at, updated_at, disabled_cause, disabled_at
         )
         VALUES (
             ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-            ?20, ?21, ?22, ?23, ?24, ?24
+            ?20, ?21, ?22, ?23, ?24, ?24, ?25, iif(?25 IS NULL, NULL, ?24)
         )
         ON CONFLICT (application, id) DO NOTHING
         RETURNING key, application, id, url, name, event_types, headers_sealed,
@@ -93,6 +93,7 @@ async fn insert_endpoint(
     .bind(settings.only_networks)
     .bind(settings.ca_certificates)
     .bind(UnixMicros(tx.now()))
+    .bind(new.disabled().map(codes::of_disabled_cause))
     .fetch_all(tx.connection())
     .await?;
     Ok(rows.pop())
@@ -103,8 +104,8 @@ async fn insert_schedule(tx: &mut WriteTransaction, new: &NewEndpoint) -> Result
     sqlx::query(
         "-- sqlite::endpoint::create::insert_schedule
         INSERT INTO endpoint_schedule
-            (endpoint, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker, held)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT held FROM holds))",
+            (endpoint, cap, lease_ms, rate_limit, rate_window_ms, circuit_breaker, enabled, held)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT held FROM holds))",
     )
     .bind(new.key.as_uuid())
     .bind(new.settings.in_flight_max())
@@ -112,6 +113,7 @@ async fn insert_schedule(tx: &mut WriteTransaction, new: &NewEndpoint) -> Result
     .bind(settings.delivery_rate)
     .bind(settings.delivery_rate_ms)
     .bind(settings.circuit_breaker)
+    .bind(new.enabled)
     .execute(tx.connection())
     .await?;
     Ok(())
