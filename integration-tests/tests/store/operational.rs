@@ -157,6 +157,14 @@ async fn a_delivery_that_fails_for_good_is_told_whatever_failed_it(
     db.record(report(claim, failure())).await?;
     assert!(told(&db, &endpoint).await?.is_empty(), "the same report again");
 
+    let superseded = claims(&db, &endpoint, 1).await?[0];
+    db.end_lease(superseded.delivery).await?;
+    let owner = db.claim_one(&endpoint).await?;
+    db.record(report(owner, failure())).await?;
+    assert_eq!(failed(FailureReason::AttemptsExhausted).await?, superseded.delivery);
+    db.record(report(superseded, failure())).await?;
+    assert!(told(&db, &endpoint).await?.is_empty(), "a late report of a failed delivery");
+
     let held = db.submit(&endpoint).await?;
     db.make_due(held).await?;
     db.pause(&endpoint, true).await?;
