@@ -207,8 +207,8 @@ async fn payloads_are_read_one_by_one_from_their_own_days() -> anyhow::Result<()
     let values = [array(some.iter().map(|(endpoint, _)| endpoint)), array(&ids), lowest, highest];
     let plan = large.explain("postgres::submission::read_payloads", &values).await?;
     plan.assert_reads_at_most(2);
-    // They lie a day and a half apart.
-    assert!((2..=3).contains(&plan.days_of("submissions_").len()), "{plan}");
+    // They lie a day apart, and half an hour: on one day, two or three, by the time of day.
+    assert!(plan.days_of("submissions_").len() <= 3, "{plan}");
     Ok(())
 }
 
