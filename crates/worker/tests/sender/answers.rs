@@ -243,6 +243,7 @@ async fn an_answer_that_is_not_http_is_invalid_and_says_what_is_wrong() {
             "too large",
         ),
         ("HTTP/2 in text", "HTTP/2 200\r\n\r\n".to_owned(), "version"),
+        ("HTTP/2 in frames", "\0\0\0\u{4}\0\0\0\0\0".repeat(9), "version"),
         ("ICY", "ICY 200 OK\r\n\r\n".to_owned(), "version"),
         ("no head", "hello".repeat(10), "version"),
         ("a mail server", "220 mx.example ESMTP\r\n".to_owned(), "version"),

@@ -1,5 +1,6 @@
 //! TLS: before the receiver has proved who it is, it is told nothing.
 
+mod h2;
 mod receiver;
 
 use std::io::{Read, Write};

@@ -96,6 +96,30 @@ impl Identity {
     }
 }
 
+/// Shows this, asks its callers for a certificate of that authority, and offers these protocols.
+pub(super) fn acceptor(
+    identity: Identity,
+    clients: Option<&Authority>,
+    protocols: &[&[u8]],
+) -> TlsAcceptor {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(authority) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(authority.0.der().clone()).unwrap();
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.build().unwrap())
+        }
+    };
+    let mut config = builder.with_single_cert(identity.chain, identity.key).unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
 /// A request and the name that its handshake asked for.
 pub(super) struct Seen {
     pub(super) server_name: Option<String>,
@@ -124,22 +148,7 @@ impl TlsReceiver {
         clients: Option<&Authority>,
         listen: &str,
     ) -> Self {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .unwrap();
-        let builder = match clients {
-            None => builder.with_no_client_auth(),
-            Some(authority) => {
-                let mut roots = RootCertStore::empty();
-                roots.add(authority.0.der().clone()).unwrap();
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                builder.with_client_cert_verifier(verifier.build().unwrap())
-            }
-        };
-        let config = builder.with_single_cert(identity.chain, identity.key).unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let acceptor = acceptor(identity, clients, &[]);
         let listener = TcpListener::bind(listen).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sender, seen) = mpsc::unbounded_channel();
