@@ -2,20 +2,14 @@
 
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
-use time::format_description::BorrowedFormatItem;
-use time::macros::format_description;
 
-/// An instant in UTC, RFC 3339 with six digits of a second always: it sorts as text.
+/// An instant as [`domain::instant`] writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instant(pub(crate) OffsetDateTime);
 
-const FORMAT: &[BorrowedFormatItem<'_>] =
-    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
-
 impl Serialize for Instant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let utc = self.0.to_offset(time::UtcOffset::UTC);
-        let text = utc.format(FORMAT).map_err(serde::ser::Error::custom)?;
+        let text = domain::instant::render(self.0).map_err(serde::ser::Error::custom)?;
         serializer.serialize_str(&text)
     }
 }

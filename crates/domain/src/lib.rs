@@ -17,7 +17,7 @@
 //! | [`operational`] | what is told of the service itself |
 //! | [`health`] | what a database's state means to who runs it |
 //! | [`cursor`] | where a list goes on |
-//! | [`duration`] | how durations are written |
+//! | [`duration`], [`instant`] | how durations and instants are written |
 //! | [`id`], [`label`] | the identifiers of all of these, and what people call them |
 #![deny(missing_docs)]
 
@@ -29,6 +29,7 @@ pub mod duration;
 pub mod endpoint;
 pub mod health;
 pub mod id;
+pub mod instant;
 pub mod label;
 pub mod operational;
 pub mod rate_limit;

@@ -2,13 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
-use time::format_description::BorrowedFormatItem;
-use time::macros::format_description;
 
 use crate::delivery::FailureReason;
 use crate::endpoint::DisabledCause;
 use crate::endpoint::circuit::OpenCause;
 use crate::id::{DeliveryId, SubmissionId};
+use crate::instant;
 
 /// Something happened to an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,9 +75,6 @@ impl What {
     }
 }
 
-const FORMAT: &[BorrowedFormatItem<'_>] =
-    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
-
 impl OperationalEvent {
     /// The body of its submission: `type`, `timestamp` and `data` (Standard Webhooks, "Payload structure").
     /// The same event has the same body, however often it is written.
@@ -88,9 +84,8 @@ impl OperationalEvent {
         data.insert("application_id".to_owned(), json!(self.application));
         data.insert("endpoint_id".to_owned(), json!(self.endpoint));
         self.what.describe(&mut data);
-        let utc = self.occurred_at.to_offset(time::UtcOffset::UTC);
-        // A year of five digits is the only thing that has no such form.
-        let timestamp = utc.format(FORMAT).unwrap_or_default();
+        // No event is of a year of five digits.
+        let timestamp = instant::render(self.occurred_at).unwrap_or_default();
         json!({"type": self.what.event_type(), "timestamp": timestamp, "data": data}).to_string()
     }
 }
