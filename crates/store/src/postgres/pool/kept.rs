@@ -82,19 +82,14 @@ impl Kept {
         drop(turn);
     }
 
-    /// The last one that was used. The first goes back to the pool if it has waited for long: what a rush has
-    /// left is given back one by one.
+    /// The last one that was used. Those that have waited for long, which lie below, go back to the pool.
     fn take_waiting(&self) -> Option<Waiting> {
         let mut waiting = self.waiting();
-        let is_stale = |one: &Waiting| one.since.elapsed() >= WAITS_FOR;
-        let stale = waiting.first().is_some_and(is_stale).then(|| waiting.remove(0));
+        let stale = waiting.partition_point(|one| one.since.elapsed() >= WAITS_FOR);
+        let stale: Vec<Waiting> = waiting.drain(..stale).collect();
         let found = waiting.pop();
         drop(waiting);
-        let (found, another) = match found {
-            Some(one) if is_stale(&one) => (None, Some(one)),
-            found => (found, None),
-        };
-        for stale in stale.into_iter().chain(another) {
+        for stale in stale {
             give_back(stale.connection, self.deadline);
         }
         found
