@@ -58,8 +58,10 @@ pub trait OperationalEvents {
     async fn forget_events(&self, ids: &[Uuid]) -> Result<u64, StoreError>;
 }
 
-/// The columns of an event.
+/// The columns of an event, and whom its endpoint belongs to.
 pub(crate) struct EventColumns {
+    pub(crate) id: Uuid,
+    pub(crate) about: Uuid,
     pub(crate) kind: i16,
     pub(crate) code: Option<i16>,
     pub(crate) delivery: Option<Uuid>,
@@ -70,9 +72,21 @@ pub(crate) struct EventColumns {
 }
 
 impl EventColumns {
-    /// None for a mix of columns that no statement writes.
-    pub(crate) fn event(self) -> Option<OperationalEvent> {
-        let what = match (self.kind, self.code) {
+    /// The event. A mix of columns that no statement writes is [`StoreError::Corrupt`].
+    pub(crate) fn stored(self) -> Result<StoredEvent, StoreError> {
+        let corrupt = || StoreError::Corrupt {
+            table: "operational_events",
+            column: "kind",
+            row: self.id.to_string(),
+        };
+        let what = self.what().ok_or_else(corrupt)?;
+        let Self { id, about, occurred_at, application, endpoint, .. } = self;
+        let event = OperationalEvent { what, occurred_at, application, endpoint };
+        Ok(StoredEvent { id, about: EndpointKey::from_uuid(about), event })
+    }
+
+    fn what(&self) -> Option<What> {
+        Some(match (self.kind, self.code) {
             (1, Some(cause)) => What::EndpointDisabled(codes::disabled_cause(cause)?),
             (2, Some(cause)) => What::EndpointFailing(codes::open_cause(cause)?),
             (3, None) => What::EndpointRecovered,
@@ -83,8 +97,6 @@ impl EventColumns {
             },
             (5, None) => What::SecretRotated,
             _ => return None,
-        };
-        let Self { occurred_at, application, endpoint, .. } = self;
-        Some(OperationalEvent { what, occurred_at, application, endpoint })
+        })
     }
 }

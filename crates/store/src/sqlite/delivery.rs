@@ -14,14 +14,15 @@ pub(super) mod record_attempts;
 pub(super) mod replay_failed;
 
 use domain::delivery::{Delivery, DeliveryState, FailureReason, Lapses, StateName};
-use domain::id::{ClaimToken, DeliveryId, EndpointKey};
+use domain::id::{ClaimToken, DeliveryId, EndpointKey, SubmissionId};
+use domain::operational::What;
 use sqlx::FromRow;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::codec::{UnixMicros, corrupt};
 use super::errors::Fault;
-use super::operational::{Happened, tell};
+use super::operational::tell;
 use super::writer::WriteTransaction;
 use crate::{StoreError, codes};
 
@@ -196,7 +197,11 @@ pub(super) async fn tell_failure(
     next: &Delivery,
 ) -> Result<(), Fault> {
     let DeliveryState::Failed { reason, .. } = next.state else { return Ok(()) };
-    let failed = Happened::DeliveryFailed { delivery: row.id, submission: row.submission, reason };
+    let failed = What::DeliveryFailed {
+        delivery: DeliveryId::from_uuid(row.id),
+        submission: SubmissionId::from_uuid(row.submission),
+        reason,
+    };
     tell(tx, EndpointKey::from_uuid(row.endpoint), failed).await
 }
 

@@ -8,13 +8,14 @@ use async_trait::async_trait;
 use domain::endpoint::circuit::{Circuit, Counts, Opening, Turn};
 use domain::endpoint::{Failing, Signal, Tally};
 use domain::id::{ClaimToken, EndpointKey};
+use domain::operational::What;
 use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::SqliteStore;
 use super::codec::{UnixMicros, corrupt};
 use super::errors::Fault;
-use super::operational::{Happened, tell};
+use super::operational::tell;
 use super::writer::WriteTransaction;
 use crate::life::{Life, Lives};
 use crate::{StoreError, codes};
@@ -65,9 +66,9 @@ impl Results {
                 if row.circuit_breaker { circuit.record(tally, probe, tx.now()) } else { None };
             match (turn, circuit) {
                 (Some(Turn::Opened), Circuit::Open(opening)) => {
-                    tell(tx, endpoint, Happened::Failing(opening.cause)).await?;
+                    tell(tx, endpoint, What::EndpointFailing(opening.cause)).await?;
                 }
-                (Some(Turn::Closed), _) => tell(tx, endpoint, Happened::Recovered).await?,
+                (Some(Turn::Closed), _) => tell(tx, endpoint, What::EndpointRecovered).await?,
                 _ => {}
             }
             if circuit != before.1 {

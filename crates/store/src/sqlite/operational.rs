@@ -9,10 +9,8 @@ mod read_events;
 mod set_endpoint;
 
 use async_trait::async_trait;
-use domain::delivery::FailureReason;
-use domain::endpoint::DisabledCause;
-use domain::endpoint::circuit::OpenCause;
 use domain::id::EndpointKey;
+use domain::operational::What;
 use uuid::Uuid;
 
 use super::SqliteStore;
@@ -48,31 +46,23 @@ impl OperationalEvents for SqliteStore {
     }
 }
 
-/// What happened to an endpoint.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Happened {
-    Disabled(DisabledCause),
-    Failing(OpenCause),
-    Recovered,
-    DeliveryFailed { delivery: Uuid, submission: Uuid, reason: FailureReason },
-    SecretRotated,
-}
-
 /// Writes an event, unless nobody wants it or it is about the operator's endpoint itself.
 pub(super) async fn tell(
     tx: &mut WriteTransaction,
     endpoint: EndpointKey,
-    what: Happened,
+    what: What,
 ) -> Result<(), Fault> {
     let (kind, code) = match what {
-        Happened::Disabled(cause) => (1, Some(codes::of_disabled_cause(cause))),
-        Happened::Failing(cause) => (2, Some(codes::of_open_cause(cause))),
-        Happened::Recovered => (3, None),
-        Happened::DeliveryFailed { reason, .. } => (4, Some(codes::of_failure_reason(reason))),
-        Happened::SecretRotated => (5, None),
+        What::EndpointDisabled(cause) => (1, Some(codes::of_disabled_cause(cause))),
+        What::EndpointFailing(cause) => (2, Some(codes::of_open_cause(cause))),
+        What::EndpointRecovered => (3, None),
+        What::DeliveryFailed { reason, .. } => (4, Some(codes::of_failure_reason(reason))),
+        What::SecretRotated => (5, None),
     };
     let (delivery, submission) = match what {
-        Happened::DeliveryFailed { delivery, submission, .. } => (Some(delivery), Some(submission)),
+        What::DeliveryFailed { delivery, submission, .. } => {
+            (Some(delivery.as_uuid()), Some(submission.as_uuid()))
+        }
         _ => (None, None),
     };
     sqlx::query(

@@ -52,7 +52,6 @@ pub(super) async fn submit_events(store: &dyn Store) -> Result<bool, StoreError>
 fn submission(operator: EndpointKey, stored: &StoredEvent) -> Option<NewSubmission> {
     let key = IdempotencyKey::parse(format!("event-{}", stored.id).as_bytes()).ok()?;
     let event_type = EventType::parse(stored.event.what.event_type()).ok()?;
-    let json = ContentType::parse(b"application/json").ok()?;
     let body = Bytes::from(stored.event.body());
-    Some(NewSubmission::new(operator, Some(key), Some(event_type), json, body))
+    Some(NewSubmission::new(operator, Some(key), Some(event_type), ContentType::json(), body))
 }

@@ -1,15 +1,13 @@
 //! The oldest events that are not submitted yet.
 
-use domain::id::EndpointKey;
-
 use crate::StoreError;
 use crate::operational::{EventColumns, StoredEvent};
-use crate::postgres::codec::corrupt;
 use crate::postgres::errors::store_error;
 use crate::postgres::pool::Pool;
 
 pub(super) async fn read_events(pool: &Pool, limit: u32) -> Result<Vec<StoredEvent>, StoreError> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        EventColumns,
         "-- postgres::operational::read_events
         SELECT v.id, v.endpoint AS about, v.kind, v.code, v.delivery, v.submission, v.occurred_at,
             a.id AS application, e.id AS endpoint
@@ -23,20 +21,5 @@ pub(super) async fn read_events(pool: &Pool, limit: u32) -> Result<Vec<StoredEve
     .fetch_all(pool)
     .await
     .map_err(|error| store_error("operational::read_events", error))?;
-    rows.into_iter()
-        .map(|row| {
-            let columns = EventColumns {
-                kind: row.kind,
-                code: row.code,
-                delivery: row.delivery,
-                submission: row.submission,
-                occurred_at: row.occurred_at,
-                application: row.application,
-                endpoint: row.endpoint,
-            };
-            let event = columns.event();
-            let event = event.ok_or_else(|| corrupt("operational_events", "kind", row.id))?;
-            Ok(StoredEvent { id: row.id, about: EndpointKey::from_uuid(row.about), event })
-        })
-        .collect()
+    rows.into_iter().map(EventColumns::stored).collect()
 }

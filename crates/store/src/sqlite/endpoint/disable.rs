@@ -4,10 +4,11 @@
 
 use domain::endpoint::DisabledCause;
 use domain::id::EndpointKey;
+use domain::operational::What;
 
 use crate::sqlite::codec::UnixMicros;
 use crate::sqlite::errors::Fault;
-use crate::sqlite::operational::{Happened, tell};
+use crate::sqlite::operational::tell;
 use crate::sqlite::writer::{WriteTransaction, Writer};
 use crate::{StoreError, codes};
 
@@ -32,7 +33,7 @@ pub(in crate::sqlite) async fn disable_in_tx(
     let disabled = disable_version(tx, endpoint, version, cause).await?;
     if disabled {
         close_schedule(tx, endpoint).await?;
-        tell(tx, endpoint, Happened::Disabled(cause)).await?;
+        tell(tx, endpoint, What::EndpointDisabled(cause)).await?;
     }
     Ok(disabled)
 }

@@ -4,6 +4,7 @@ mod read_current;
 
 use domain::endpoint::SigningSchemes;
 use domain::id::EndpointKey;
+use domain::operational::What;
 use domain::signing::{Scheme, may_rotate};
 use time::OffsetDateTime;
 
@@ -11,7 +12,7 @@ use crate::sealing::Sealer;
 use crate::secret::{NewRotation, NewSecret, Rotated, Rotation, seal_new};
 use crate::sqlite::codec::UnixMicros;
 use crate::sqlite::errors::Fault;
-use crate::sqlite::operational::{Happened, tell};
+use crate::sqlite::operational::tell;
 use crate::sqlite::writer::{WriteTransaction, Writer};
 use crate::{StoreError, codes};
 
@@ -42,7 +43,7 @@ pub(in crate::sqlite) async fn rotate_secrets(
                         insert_secret(tx, endpoint, secret).await?;
                     }
                 }
-                tell(tx, endpoint, Happened::SecretRotated).await?;
+                tell(tx, endpoint, What::SecretRotated).await?;
                 let version = current.version + 1;
                 Ok(Rotation::Rotated(Rotated { schemes, version, retires_at }))
             })

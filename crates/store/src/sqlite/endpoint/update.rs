@@ -3,6 +3,7 @@
 use domain::delivery::lease::lease_for;
 use domain::endpoint::circuit::Circuit;
 use domain::id::{ApplicationKey, EndpointKey, PublicId};
+use domain::operational::What;
 use domain::signing::Scheme;
 
 use super::find::find_row;
@@ -13,7 +14,7 @@ use crate::secret::NewSecret;
 use crate::sqlite::codec::{SettingsColumns, UnixMicros, json_of_texts, millis};
 use crate::sqlite::errors::Fault;
 use crate::sqlite::life::{forget_life, write_circuit};
-use crate::sqlite::operational::{Happened, tell};
+use crate::sqlite::operational::tell;
 use crate::sqlite::writer::{WriteTransaction, Writer};
 use crate::{StoreError, codes, sealed_headers};
 
@@ -61,10 +62,10 @@ async fn read_and_write(
         write_circuit(tx, old.key, &Circuit::default()).await?;
     }
     if let Some(cause) = changed.disabled.filter(|_| changed.newly_disabled) {
-        tell(tx, old.key, Happened::Disabled(cause)).await?;
+        tell(tx, old.key, What::EndpointDisabled(cause)).await?;
     }
     if let Some(secret) = &changed.minted {
-        tell(tx, old.key, Happened::SecretRotated).await?;
+        tell(tx, old.key, What::SecretRotated).await?;
         end_secrets(tx, old.key).await?;
         let secret_id = crate::new_id::uuid_now();
         let row = secret_row(old.key, secret_id);

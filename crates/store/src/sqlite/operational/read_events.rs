@@ -1,12 +1,11 @@
 //! The oldest events that are not submitted yet.
 
-use domain::id::EndpointKey;
 use sqlx::{FromRow, SqlitePool};
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::operational::{EventColumns, StoredEvent};
-use crate::sqlite::codec::{UnixMicros, corrupt};
+use crate::sqlite::codec::UnixMicros;
 use crate::sqlite::errors::store_error;
 
 #[derive(FromRow)]
@@ -20,6 +19,22 @@ struct EventRow {
     occurred_at: UnixMicros,
     application: String,
     endpoint: String,
+}
+
+impl From<EventRow> for EventColumns {
+    fn from(row: EventRow) -> Self {
+        Self {
+            id: row.id,
+            about: row.about,
+            kind: row.kind,
+            code: row.code,
+            delivery: row.delivery,
+            submission: row.submission,
+            occurred_at: row.occurred_at.0,
+            application: row.application,
+            endpoint: row.endpoint,
+        }
+    }
 }
 
 pub(super) async fn read_events(
@@ -40,20 +55,5 @@ pub(super) async fn read_events(
     .fetch_all(readers)
     .await
     .map_err(|error| store_error("operational::read_events", error))?;
-    rows.into_iter()
-        .map(|row| {
-            let columns = EventColumns {
-                kind: row.kind,
-                code: row.code,
-                delivery: row.delivery,
-                submission: row.submission,
-                occurred_at: row.occurred_at.0,
-                application: row.application,
-                endpoint: row.endpoint,
-            };
-            let event = columns.event();
-            let event = event.ok_or_else(|| corrupt("operational_events", "kind", row.id))?;
-            Ok(StoredEvent { id: row.id, about: EndpointKey::from_uuid(row.about), event })
-        })
-        .collect()
+    rows.into_iter().map(|row| EventColumns::from(row).stored()).collect()
 }
